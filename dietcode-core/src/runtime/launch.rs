@@ -213,12 +213,15 @@ impl Tiles<'_> {
     /// they took.
     fn work(&self, thread: usize) -> Result<(u64, Duration)> {
         with_scratch(self.call.micro_kernel.scratch_bytes, |scratch| {
-            let (mut carried_out, start) = (0, Instant::now());
+            let (mut carried_out, mut least, start) = (0, 1, Instant::now());
             let (before, own) = self.shares.split_at(thread % self.shares.len().max(1));
             for share in own.iter().chain(before) {
-                while let Some((begin, end)) = share.take() {
+                while let Some((begin, end)) = share.take(least) {
                     // SAFETY: `launch`'s caller vouches for the pointers, and `take` gives each tile to one thread only.
                     unsafe { self.call.run(self.phase, scratch, begin, end) };
+                    if carried_out == 0 {
+                        least = tiles_of_a_part(end - begin, start.elapsed());
+                    }
                     carried_out += end - begin;
                 }
             }
@@ -227,11 +230,18 @@ impl Tiles<'_> {
     }
 }
 
+/// How many tiles take as long as a part should at the least, by the first part: two threads that take tiles of 50 ns from one share
+/// wait for each other longer than that. All threads end within such a time, or within a tile, of each other.
+fn tiles_of_a_part(tiles: u64, took: Duration) -> u64 {
+    const PART: Duration = Duration::from_micros(1);
+    (u128::from(tiles) * PART.as_nanos() / took.as_nanos().max(1)).clamp(1, u64::MAX.into()) as u64
+}
+
 impl Share {
-    /// Takes a part of what is left: parts shrink as the end comes near, so that a million tiny tiles cost a few hundred takings, and yet
-    /// all threads end within a tile of each other.
-    fn take(&self) -> Option<(u64, u64)> {
-        let part = |next: u64| ((self.end - next) / 16).max(1);
+    /// Takes a part of what is left, of at least so many tiles if there are as many: parts shrink as the end comes near, so that a
+    /// million tiny tiles cost a few hundred takings.
+    fn take(&self, least: u64) -> Option<(u64, u64)> {
+        let part = |next: u64| ((self.end - next) / 16).max(least).min(self.end - next);
         let taken = self
             .next
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| (next < self.end).then(|| next + part(next)));
@@ -244,7 +254,7 @@ mod tests {
     use super::*;
 
     fn taken(share: &Share) -> Vec<(u64, u64)> {
-        std::iter::from_fn(|| share.take()).collect()
+        std::iter::from_fn(|| share.take(1)).collect()
     }
 
     /// One behind the other, each in parts one behind the other.
@@ -272,5 +282,16 @@ mod tests {
         let parts = taken(&shares(1_000_000, 1)[0]);
         assert!(parts.len() < 300, "{}", parts.len());
         assert!(parts.iter().rev().take(16).all(|(begin, end)| end - begin == 1));
+    }
+
+    /// No part of tiles of 50 ns takes less than a microsecond, but for the last one.
+    #[test]
+    fn parts_of_tiny_tiles_are_of_a_length() {
+        let least = tiles_of_a_part(6, Duration::from_nanos(300));
+        assert_eq!(least, 20);
+        let share = &shares(96, 1)[0];
+        let parts: Vec<(u64, u64)> = std::iter::from_fn(|| share.take(least)).collect();
+        assert_eq!(parts, [(0, 20), (20, 40), (40, 60), (60, 80), (80, 96)]);
+        assert_eq!([tiles_of_a_part(6, Duration::from_millis(1)), tiles_of_a_part(1, Duration::ZERO)], [1, 1000]);
     }
 }

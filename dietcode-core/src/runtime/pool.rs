@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
+
 use super::affinity::{self, ThreadId};
 use super::helpers::Door;
 use super::spin;
@@ -54,8 +56,12 @@ static POOL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
 /// Whether children forget the pool, and theirs.
 static IS_FORGOTTEN: AtomicBool = AtomicBool::new(false);
 
-/// A call that is under way, until this is dropped.
-pub(super) struct Calling(&'static Pool);
+/// Those who were invited to a call, which is under way until this is dropped.
+#[derive(Default)]
+pub(super) struct Invited {
+    pool: Option<&'static Pool>,
+    helpers: SmallVec<[Arc<Shared>; 16]>,
+}
 
 /// The helpers, and the cores that they share.
 struct Helpers {
@@ -76,10 +82,7 @@ struct Helper {
 
 /// What a helper and the callers say to each other.
 struct Shared {
-    /// Whether a call has it.
-    taken: AtomicBool,
-    /// What it shall enter, as from [`Arc::into_raw`]; null: nothing.
-    door: AtomicPtr<Door>,
+    slot: Slot,
     /// Whether it shall end.
     ended: AtomicBool,
     /// The part of the cores that it is kept on, and of how many: `parts << 32 | part`.
@@ -87,6 +90,14 @@ struct Shared {
     /// For how long it spins, in nanoseconds.
     spin: AtomicU64,
 }
+
+/// What a helper shall enter, while its caller waits for it; null: nothing; [`BUSY`]: it has entered something. On lines of a cache
+/// that nothing else is on, since a helper that spins looks at it all the time.
+#[repr(align(128))]
+struct Slot(AtomicPtr<Door>);
+
+/// No door's address.
+const BUSY: *mut Door = ptr::dangling_mut();
 
 /// The pool of this process.
 fn pool() -> &'static Pool {
@@ -132,17 +143,14 @@ extern "C" fn forget() {
 /// threads is carried out by its caller alone.
 ///
 /// # Errors
-/// [`Unavailable`](crate::ErrorKind::Unavailable) if a thread cannot be started.
-pub(super) fn invite(threads: usize, helpers: usize, door: &Arc<Door>) -> Result<Calling> {
+/// [`Unavailable`](crate::ErrorKind::Unavailable) if a thread cannot be started; nobody is invited then.
+pub(super) fn invite(threads: usize, helpers: usize, door: &Door, invited: &mut Invited) -> Result<()> {
     let spin = spin::spin_time()?;
     let pool = pool();
     let calls = pool.calls.fetch_add(1, Ordering::Relaxed) + 1;
-    let calling = Calling(pool);
+    invited.pool = Some(pool);
     let most = threads.max(pool.cores.load(Ordering::Relaxed)).saturating_sub(calls).min(helpers);
-    if most > 0 {
-        pool.hand_out(threads, most, spin, door)?;
-    }
-    Ok(calling)
+    if most > 0 { pool.hand_out(threads, most, spin, door, invited) } else { Ok(()) }
 }
 
 /// Ends the helpers beyond so many; those of a call that is under way, when it is over.
@@ -162,14 +170,36 @@ pub(crate) fn rest() {
     pool().rests.fetch_add(1, Ordering::Relaxed);
 }
 
-impl Drop for Calling {
+impl Invited {
+    /// Takes the invitation back from those who have not entered yet, and says how many they were.
+    pub(super) fn withdraw(&self, door: &Door) -> usize {
+        let door = ptr::from_ref(door).cast_mut();
+        let is_late = |helper: &&Arc<Shared>| {
+            let slot = &helper.slot.0;
+            let is_there = slot.load(Ordering::Relaxed) == door;
+            is_there && slot.compare_exchange(door, ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        self.helpers.iter().filter(is_late).count()
+    }
+}
+
+impl Drop for Invited {
     fn drop(&mut self) {
-        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+        if let Some(pool) = self.pool {
+            pool.calls.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl Pool {
-    fn hand_out(&'static self, threads: usize, most: usize, spin: Duration, door: &Arc<Door>) -> Result<()> {
+    fn hand_out(
+        &'static self,
+        threads: usize,
+        most: usize,
+        spin: Duration,
+        door: &Door,
+        invited: &mut Invited,
+    ) -> Result<()> {
         let mut helpers = lock(&self.helpers);
         if helpers.read.elapsed() >= FRESH {
             helpers.read_cores();
@@ -188,14 +218,18 @@ impl Pool {
             if left == 0 {
                 break;
             }
-            if helper.take() {
+            if helper.is_idle() {
                 left -= 1;
                 let own = (at + 1 < parts).then_some(at + 1);
                 let part = own.map(|own| if Some(own) == of_caller { 0 } else { own }).filter(|_| of_caller.is_some());
                 helper.place(cores, parts, part);
                 let spin = if part.is_some() { spin.as_nanos() as u64 } else { 0 };
-                helper.shared.spin.store(spin, Ordering::Relaxed);
-                helper.enter(Arc::clone(door));
+                // Written where it changes only, since the helper reads it.
+                if helper.shared.spin.load(Ordering::Relaxed) != spin {
+                    helper.shared.spin.store(spin, Ordering::Relaxed);
+                }
+                invited.helpers.push(Arc::clone(&helper.shared));
+                helper.invite(door);
             }
         }
         Ok(())
@@ -218,9 +252,10 @@ impl Helper {
     /// Keeps it on one part of the cores, or lets it run on all.
     fn place(&self, cores: &[usize], parts: usize, part: Option<usize>) {
         let wanted = part.map_or(ANYWHERE, |part| parts << 32 | part);
-        if self.shared.part.swap(wanted, Ordering::Relaxed) == wanted {
+        if self.shared.part.load(Ordering::Relaxed) == wanted {
             return;
         }
+        self.shared.part.store(wanted, Ordering::Relaxed);
         match part {
             None => affinity::keep_on(self.id, cores),
             Some(part) => {
@@ -230,35 +265,21 @@ impl Helper {
         }
     }
 
-    /// Takes it for a call, if no other call has it. One that was woken for a call which is over before it has begun is taken from
-    /// that: it may wait for a core that the caller has.
-    fn take(&self) -> bool {
-        if self.shared.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            return true;
-        }
-        let pending = self.shared.door.swap(ptr::null_mut(), Ordering::AcqRel);
-        if pending.is_null() {
-            return false;
-        }
-        // SAFETY: a caller has put it there by `into_raw`, and it was taken out once.
-        let door = unsafe { Arc::from_raw(pending) };
-        let is_over = door.is_closed();
-        if !is_over {
-            self.enter(door);
-        }
-        is_over
+    /// Whether no call has it. It stays so until it is invited, as long as the list of helpers is locked.
+    fn is_idle(&self) -> bool {
+        self.shared.slot.0.load(Ordering::Acquire).is_null()
     }
 
-    /// Has it enter a door.
-    fn enter(&self, door: Arc<Door>) {
-        self.shared.door.store(Arc::into_raw(door).cast_mut(), Ordering::Release);
+    /// Has it enter a door, whose caller waits until it has left or the invitation is withdrawn.
+    fn invite(&self, door: &Door) {
+        door.expect_one();
+        self.shared.slot.0.store(ptr::from_ref(door).cast_mut(), Ordering::Release);
         self.thread.unpark();
     }
 
     fn start(pool: &'static Pool, index: usize) -> Result<Helper> {
         let shared = Arc::new(Shared {
-            taken: AtomicBool::new(false),
-            door: AtomicPtr::new(ptr::null_mut()),
+            slot: Slot(AtomicPtr::new(ptr::null_mut())),
             ended: AtomicBool::new(false),
             part: AtomicUsize::new(NOWHERE),
             spin: AtomicU64::new(0),
@@ -283,44 +304,34 @@ impl Helper {
 impl Shared {
     fn help(&self, pool: &Pool, number: usize) {
         while let Some(door) = self.next(pool) {
-            door.enter(number, || self.taken.store(false, Ordering::Release));
+            // SAFETY: its caller waits until this helper, which is counted, has left.
+            unsafe { &*door }.work(number, || self.slot.0.store(ptr::null_mut(), Ordering::Release));
         }
     }
 
     /// The next call's door; nothing when the helper shall end.
-    fn next(&self, pool: &Pool) -> Option<Arc<Door>> {
+    fn next(&self, pool: &Pool) -> Option<*const Door> {
         let (start, rests) = (Instant::now(), pool.rests.load(Ordering::Relaxed));
         let spin = Duration::from_nanos(self.spin.load(Ordering::Relaxed));
         let mut spinning = true;
         loop {
-            if !self.door.load(Ordering::Relaxed).is_null() {
-                let door = self.door.swap(ptr::null_mut(), Ordering::Acquire);
-                // SAFETY: as in `Helper::take`, which may have been faster.
-                if let Some(door) = (!door.is_null()).then(|| unsafe { Arc::from_raw(door) }) {
-                    return Some(door);
-                }
+            let door = self.slot.0.load(Ordering::Relaxed);
+            // Whoever invited it may be faster, and withdraw.
+            if !door.is_null() && self.slot.0.compare_exchange(door, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                return Some(door);
             }
             if self.ended.load(Ordering::Acquire) {
                 return None;
             }
             if spinning {
                 (0..LOOKS)
-                    .take_while(|_| self.door.load(Ordering::Relaxed).is_null())
+                    .take_while(|_| self.slot.0.load(Ordering::Relaxed).is_null())
                     .for_each(|_| std::hint::spin_loop());
                 spinning = start.elapsed() < spin && pool.rests.load(Ordering::Relaxed) == rests;
             } else {
                 thread::park();
             }
-        }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        let door = *self.door.get_mut();
-        if !door.is_null() {
-            // SAFETY: as in `Helper::take`.
-            drop(unsafe { Arc::from_raw(door) });
         }
     }
 }
