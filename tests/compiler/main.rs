@@ -32,4 +32,5 @@ mod tf32;
 mod traces;
 mod tuned_file;
 mod walk_through;
+mod views_at_edges;
 mod windows;

@@ -3,7 +3,10 @@
 #if defined(DIETCODE_HALF) && !defined(DIETCODE_HALF_H)
 #define DIETCODE_HALF_H
 
-#if defined(__F16C__) || defined(__AVX512BF16__)
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#define DIETCODE_MASKS_HALF
+#endif
+#if defined(__F16C__) || defined(__AVX512BF16__) || defined(DIETCODE_MASKS_HALF)
 #include <immintrin.h>
 #endif
 
@@ -108,6 +111,44 @@ DIETCODE_F16_VECTOR(16, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from
                     _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)))
 #else
 DIETCODE_F16_LANES(16)
+#endif
+
+/* The first lanes of a vector, as DIETCODE_SOME says. */
+#define DIETCODE_HALF_SOME(E, n)                                                                             \
+  static inline dietcode_f32x##n dietcode_load_some_##E##x##n(const dietcode_##E *from, dietcode_int some) { \
+    dietcode_##E all[n] = {{0}};                                                                             \
+    for (int lane = 0; lane < (n); ++lane)                                                                   \
+      if (lane < some) all[lane] = from[lane];                                                               \
+    return dietcode_load_##E##x##n(all);                                                                     \
+  }                                                                                                          \
+  static inline void dietcode_store_some_##E##x##n(dietcode_##E *to, dietcode_f32x##n x, dietcode_int some) { \
+    dietcode_##E all[n];                                                                                     \
+    dietcode_store_##E##x##n(all, x);                                                                        \
+    for (int lane = 0; lane < (n); ++lane)                                                                   \
+      if (lane < some) to[lane] = all[lane];                                                                 \
+  }
+DIETCODE_HALF_SOME(f16, 2)
+DIETCODE_HALF_SOME(bf16, 2)
+DIETCODE_HALF_SOME(f16, 4)
+DIETCODE_HALF_SOME(bf16, 4)
+DIETCODE_HALF_SOME(f16, 8)
+DIETCODE_HALF_SOME(bf16, 8)
+#ifdef DIETCODE_MASKS_HALF
+#define DIETCODE_HALF_SOME_16(E)                                                                           \
+  static inline dietcode_f32x16 dietcode_load_some_##E##x16(const dietcode_##E *from, dietcode_int some) { \
+    const __m256i all = _mm256_maskz_loadu_epi16(dietcode_mask_16(some), from);                            \
+    return dietcode_load_##E##x16((const dietcode_##E *)&all);                                             \
+  }                                                                                                        \
+  static inline void dietcode_store_some_##E##x16(dietcode_##E *to, dietcode_f32x16 x, dietcode_int some) { \
+    __m256i all;                                                                                           \
+    dietcode_store_##E##x16((dietcode_##E *)&all, x);                                                      \
+    _mm256_mask_storeu_epi16(to, dietcode_mask_16(some), all);                                             \
+  }
+DIETCODE_HALF_SOME_16(f16)
+DIETCODE_HALF_SOME_16(bf16)
+#else
+DIETCODE_HALF_SOME(f16, 16)
+DIETCODE_HALF_SOME(bf16, 16)
 #endif
 
 #define DIETCODE_HALF_TRANSPOSES(n)                       \

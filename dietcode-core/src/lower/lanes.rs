@@ -27,14 +27,14 @@ pub(super) fn is_of_first(condition: &Expr, lane: &str) -> bool {
     coefficient(value, lane) == Some(1) && !bound.uses(lane)
 }
 
-/// Whether the store of a lane that lies outside of tensors can be left out by a mask: all that moves with the lane are floats, in
+/// Whether the store of a lane that lies outside of tensors can be left out by a mask: all that moves with the lane are elements, in
 /// registers or next to each other.
 pub(super) fn can_be_masked(store: &Stmt, lane: &str) -> bool {
     let Stmt::Store { buffer, index, value } = store else { return false };
-    let mut can = buffer.dtype.is_computed_in() && buffer.scope == Scope::Global && is_contiguous(index, lane);
+    let mut can = buffer.scope == Scope::Global && is_contiguous(index, lane);
     value.visit(&mut |e| match e {
         Expr::Load(from, index) if index.iter().any(|e| e.uses(lane)) => {
-            can &= from.dtype.is_computed_in() && from.scope != Scope::View && is_contiguous(index, lane);
+            can &= from.scope != Scope::View && is_contiguous(index, lane);
         }
         _ => {}
     });
@@ -46,7 +46,7 @@ pub(super) fn can_be_masked(store: &Stmt, lane: &str) -> bool {
 pub(crate) fn first_or_zero<'a>(value: &'a Expr, lane: &str) -> Option<(&'a Arc<Buffer>, &'a [Expr], &'a Expr)> {
     let Expr::Select(condition, then, otherwise) = value else { return None };
     let (Expr::Load(from, index), Expr::Float(0.0)) = (&**then, &**otherwise) else { return None };
-    let elements = from.dtype.is_computed_in() && from.scope == Scope::Global && is_contiguous(index, lane);
+    let elements = from.scope == Scope::Global && is_contiguous(index, lane);
     (elements && is_of_first(condition, lane)).then_some((from, index, condition))
 }
 

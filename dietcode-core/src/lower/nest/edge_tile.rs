@@ -12,15 +12,25 @@
 //! ```
 
 use std::iter;
+use std::ops::Add;
 
 use dietcode_syntax::Role;
 
 use super::Builder;
 use super::stage::Stage;
 use crate::Result;
-use crate::ir::{Expr, ForKind, Name, Reduction, Stmt};
-use crate::lower::guard::Guard;
+use crate::ir::{BinaryOp, CompareOp, Expr, ForKind, Name, Reduction, Stmt, affine};
+use crate::lower::guard::{self, Guard};
 use crate::schedule::{Loop, Schedule};
+
+/// A loop of the tile that is partitioned.
+struct Edge<'a> {
+    name: &'a Name,
+    at: usize,
+    guard: &'a Guard,
+    /// Its iterations in each of the tiles, the most first.
+    sizes: Vec<i64>,
+}
 
 impl Builder<'_> {
     /// The accumulators' tile with its stages, for each number of iterations of the loops that are partitioned.
@@ -30,6 +40,72 @@ impl Builder<'_> {
         }
         let tiles = self.partitioned(&self.schedule.partitions, reduction)?;
         Ok(self.staged_by(self.tile_depth, tiles, |stage| !stage.is_view()))
+    }
+
+    /// The loops around the statement that fills a view. One that stands outside of the tile is filled as far as the tile reads it that is
+    /// taken at the edge:
+    ///
+    /// ```text
+    /// fill j = 0                              what the smallest tile reads
+    /// if j_0·64 + 16 < N: fill j = 1          what the next one reads beside it, where that is taken, or a larger one
+    /// if j_0·64 + 32 < N: for j in 2..4 …
+    /// ```
+    pub(super) fn fill_of_view(&self, depth: usize, dims: &[usize], leaf: Stmt) -> Stmt {
+        let Some(Edge { name, at: edge, guard, mut sizes }) = self.edge_of_view(depth, dims) else {
+            return self.nest(depth, dims, leaf);
+        };
+        sizes.push(0);
+        Stmt::seq(sizes.windows(2).rev().map(|sizes| {
+            let [end, begin] = [sizes[0], sizes[1]];
+            let iterations = |at| if at == edge { Expr::Int(end - begin) } else { self.schedule.iterations(at) };
+            let dims: Vec<usize> = dims.iter().copied().filter(|at| *at != edge || end - begin > 1).collect();
+            let first = if end - begin > 1 { Expr::Var(name.clone()) } else { Expr::Int(0) };
+            let leaf = leaf.clone().substitute(name, &first.add(Expr::Int(begin)));
+            let part = self.nest_of(depth, &dims, iterations, leaf);
+            if begin > 0 { Stmt::if_(self.at_iteration(guard, name, begin), part) } else { part }
+        }))
+    }
+
+    /// The condition that all of a view lies inside. The tile at the edge may read less than the whole one: of 32 columns that are left, one
+    /// of 32 columns reads no more, and needs no copy.
+    ///
+    /// ```text
+    /// j_0·64 + 63 < N    →    j_0·64 + 63 < (N % 64 == 32 ? N + 32 : N % 64 == 16 ? N + 48 : N)
+    /// ```
+    pub(super) fn inside_of_view(&self, depth: usize, dims: &[usize], inside: Expr) -> Expr {
+        let Some(Edge { name, guard, sizes, .. }) = self.edge_of_view(depth, dims) else { return inside };
+        let loops = &self.schedule.loops;
+        let corner: Vec<(Name, Expr)> =
+            dims.iter().map(|at| (loops[*at].name.clone(), self.schedule.iterations(*at))).collect();
+        let (Some(form), Some(Expr::Compare(CompareOp::Lt, last, bound))) =
+            (affine(&guard.value), guard::at_corner(&guard.condition(), &corner))
+        else {
+            return inside;
+        };
+        let step = form.coefficient(name);
+        let whole = step * sizes[0];
+        let is_of_tile = |var: &str| loops[self.tile_depth..].iter().any(|l| *l.name == *var);
+        if form.constant != 0 || form.terms.iter().any(|(var, by)| !is_of_tile(var) && by % whole != 0) {
+            return inside;
+        }
+        let left = Expr::binary(BinaryOp::Mod, (*bound).clone(), Expr::Int(whole));
+        let filled = sizes[1..].iter().rev().fold((*bound).clone(), |others, size| {
+            let is_exact = Expr::compare(CompareOp::Eq, left.clone(), Expr::Int(size * step));
+            Expr::select(is_exact, (*bound).clone().add(Expr::Int(whole - size * step)), others)
+        });
+        let known = Expr::Compare(CompareOp::Lt, last.clone(), bound);
+        let parts = guard::conjuncts(&inside).into_iter();
+        parts.fold(Expr::Int(1), |all, part| {
+            all.and(if part == known { (*last).clone().lt(filled.clone()) } else { part })
+        })
+    }
+
+    /// The loop of the tile that is partitioned, of those that a view moves along, if the view stands outside of the tile.
+    fn edge_of_view(&self, depth: usize, dims: &[usize]) -> Option<Edge<'_>> {
+        self.schedule.partitions.iter().find_map(|(name, halvings)| {
+            let (at, guard) = self.edge_of(name).filter(|(at, _)| dims.contains(at) && depth < self.tile_depth)?;
+            Some(Edge { name, at, guard, sizes: halved(&self.schedule.loops[at], *halvings) })
+        })
     }
 
     fn partitioned(&self, partitions: &[(Name, i64)], reduction: &Reduction) -> Result<Stmt> {

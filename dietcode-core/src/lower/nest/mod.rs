@@ -125,7 +125,12 @@ impl<'a> Builder<'a> {
             let own = self.stages.iter().filter(|stage| stage.depth == depth && is_meant(stage));
             own.filter(move |stage| stage.is_in_registers() == in_registers)
         };
-        let around = |body, stage: &Stage| stage.around(self.schedule, body, |dims, leaf| self.nest(depth, dims, leaf));
+        let around = |body, stage: &Stage| {
+            let inside = |inside| self.inside_of_view(depth, &stage.dims, inside);
+            stage.around(self.schedule, body, inside, |dims, leaf| {
+                if stage.is_view() { self.fill_of_view(depth, dims, leaf) } else { self.nest(depth, dims, leaf) }
+            })
+        };
         // A thread reads its registers between the barriers, so that these stand around all that a tile is used for.
         let body = here(true).fold(body, around);
         here(false).fold(self.shared(depth, body), around)
@@ -164,6 +169,11 @@ impl<'a> Builder<'a> {
 
     /// The given loops inside of the outermost `depth` around a statement, serial.
     fn nest(&self, depth: usize, dims: &[usize], leaf: Stmt) -> Stmt {
+        self.nest_of(depth, dims, |at| self.schedule.iterations(at), leaf)
+    }
+
+    /// The same with other numbers of iterations.
+    fn nest_of(&self, depth: usize, dims: &[usize], iterations: impl Fn(usize) -> Expr, leaf: Stmt) -> Stmt {
         let mut bound: Vec<Name> = self.schedule.loops[..depth].iter().map(|l| l.name.clone()).collect();
         bound.extend(dims.iter().map(|&at| self.schedule.loops[at].name.clone()));
         dims.iter().rev().fold(leaf, |body, &at| {
@@ -172,7 +182,7 @@ impl<'a> Builder<'a> {
             bound.pop();
             let lanes = l.kind == ForKind::Vectorized && l.role == Role::Spatial;
             let kind = if lanes { l.kind } else { ForKind::Serial };
-            Stmt::for_(l.name.clone(), self.schedule.iterations(at), kind, body)
+            Stmt::for_(l.name.clone(), iterations(at), kind, body)
         })
     }
 

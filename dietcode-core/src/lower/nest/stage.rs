@@ -145,8 +145,15 @@ impl Stage {
         self.names.iter().map(|name| Expr::Var(name.clone())).collect()
     }
 
-    /// The stage around its users; `nest` puts the loops of some of its dimensions around the copying statement.
-    pub(super) fn around(&self, schedule: &Schedule, body: Stmt, nest: impl Fn(&[usize], Stmt) -> Stmt) -> Stmt {
+    /// The stage around its users; `nest` puts the loops of some of its dimensions around the copying statement, and `inside` says of the
+    /// condition that all of a view lies inside what it is for those who read it.
+    pub(super) fn around(
+        &self,
+        schedule: &Schedule,
+        body: Stmt,
+        inside: impl Fn(Expr) -> Expr,
+        nest: impl Fn(&[usize], Stmt) -> Stmt,
+    ) -> Stmt {
         let copy_to = |buffer: &Arc<Buffer>| {
             let value = Expr::Load(self.source.clone(), self.index.clone());
             let store = Stmt::Store { buffer: buffer.clone(), index: self.vars(), value };
@@ -183,7 +190,7 @@ impl Stage {
                 let view = Stmt::View {
                     view: self.target.clone(),
                     // Where no corner decides, every place is taken for an edge.
-                    inside: guard::at_corner(&self.guards, &loops).unwrap_or(Expr::Int(0)),
+                    inside: inside(guard::at_corner(&self.guards, &loops).unwrap_or(Expr::Int(0))),
                     whole: self.whole(),
                     fill: Box::new(fill),
                     body: Box::new(body),

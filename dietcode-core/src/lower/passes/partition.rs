@@ -40,14 +40,18 @@ pub(super) fn partition(body: Stmt) -> Stmt {
             (None, None) => body.map_children(&mut partition),
         },
         Stmt::View { view, inside, whole, edge, fill, body } => {
-            // The copy is made where not all of it lies inside.
-            let fill = match Ragged::of(&fill) {
-                Some((ragged, guards)) => ragged.split(0, &guards, Known::IsNotInside),
-                None => fill.map(&mut serial),
-            };
-            Stmt::View { view, inside, whole, edge, fill: Box::new(fill), body: Box::new(partition(*body)) }
+            Stmt::View { view, inside, whole, edge, fill: Box::new(filled(*fill)), body: Box::new(partition(*body)) }
         }
         other => other.map_children(&mut partition),
+    }
+}
+
+/// The copy of a view, in one part or several: it is made where not all of it lies inside.
+fn filled(fill: Stmt) -> Stmt {
+    match (Ragged::of(&fill), fill) {
+        (Some((ragged, guards)), _) => ragged.split(0, &guards, Known::IsNotInside),
+        (None, parts @ (Stmt::Seq(_) | Stmt::IfThenElse { .. })) => parts.map_children(&mut filled),
+        (None, other) => other.map(&mut serial),
     }
 }
 

@@ -124,8 +124,11 @@ fn tiled(
             pack(&mut partial, block, reads, tensor, variant.doubled);
         } else if !in_place && !reads.is_prepared(tensor) && axes.iter().any(padded) {
             let names = partial.cache_read(block, tensor, Staging::Edge);
-            let places = last_of(&partial, Level::Block).or_else(|| cache_block(&partial)).into_iter().collect();
-            partial.stages.push(SketchStage { what: tensor.clone(), names, places });
+            // Tiles along which it does not move read one copy at an edge.
+            let is_along = |l: &&SketchLoop| l.level == Some(Level::Block) && reads.moves(tensor, &l.axis);
+            let along = partial.loops.iter().rfind(is_along).map(|l| l.name.clone());
+            let place = along.or_else(|| cache_block(&partial)).or_else(|| last_of(&partial, Level::Block));
+            partial.stages.push(SketchStage { what: tensor.clone(), names, places: place.into_iter().collect() });
         }
     }
     partial.instructions.extend(variant.doubled.then_some(Instruction::Pipeline(Pipeline::Panels)));
@@ -171,8 +174,8 @@ fn letter(role: Role) -> char {
     }
 }
 
-/// The last loop of a level: views stand in that of register tiles, accumulators there or, without such, in that of a task; of a part
-/// of a sum in the last loop over tiles, or in that of the parts.
+/// The last loop of a level: accumulators stand in that of register tiles or, without such, in that of a task; of a part of a sum in the
+/// last loop over tiles, or in that of the parts.
 fn last_of(partial: &PartialSketch, level: Level) -> Option<Name> {
     partial.loops.iter().rfind(|l| l.level == Some(level)).map(|l| l.name.clone())
 }

@@ -288,7 +288,7 @@ impl Tiled {
         let around_tile = last(spatial, |l| l.middle.as_ref()).or_else(|| around_panels.clone());
         let around_steps = last(reduce, |l| l.middle.as_ref());
         let tile = schedule.cache_write()?;
-        let mut stages = vec![(tile, around_tile.clone())];
+        let mut stages = vec![(tile, around_tile)];
         let ragged = schedule.ragged();
         // Lanes that share a sum need no view: what they load is masked at its end.
         let is_masked = |(axis, levels): &(Name, Levels)| levels.lanes.is_some() && serves_lanes(&schedule.block, axis);
@@ -327,7 +327,11 @@ impl Tiled {
             let needs_view = hanging().any(|axis| !(of_vectors && rows <= MOST_ROWS && is_shared(axis)));
             if needs_view && !named(&self.pack) && !in_place {
                 let views = decided.schedule.cache_read(&buffer.name, Staging::Edge)?;
-                stages.extend(views.into_iter().map(|view| (view, around_tile.clone())));
+                // Where it does not move along the loops over tiles, all of these read one copy at an edge.
+                let over_tiles = spatial.iter().filter_map(|(axis, l)| Some((axis, l.middle.as_ref()?)));
+                let moving: Vec<&Name> = over_tiles.filter(|(axis, _)| moves(axis)).map(|(_, l)| l).collect();
+                let place = names.iter().rfind(|name| moving.contains(name)).or(around_panels.as_ref());
+                stages.extend(views.into_iter().map(|view| (view, place.cloned())));
             }
         }
         let schedule = &mut decided.schedule;

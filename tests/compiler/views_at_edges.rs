@@ -1,0 +1,73 @@
+//! Matrices that are read where they lie by tiles that are partitioned: at the edge all tiles read one copy, of as many columns as the tile
+//! that is taken there reads, and none where that reads no more than there is.
+
+use dietcode_core::frontend;
+use dietcode_core::machine::{CpuTarget, Toolchain};
+use dietcode_core::sketch::Tiled;
+use dietcode_syntax::KernelDef;
+
+use crate::common::avx512;
+use crate::common::instance::Instance;
+use crate::common::on_cpu::{Case, Library};
+use crate::common::units;
+
+/// Elements of 32 bits, and of 16, of which masks load the first ones, too.
+fn product(dtype: &str) -> KernelDef {
+    let widened = |e: &str| if dtype == "f32" { e.to_owned() } else { format!("f32::from({e})") };
+    let rounded = if dtype == "f32" { "acc".to_owned() } else { format!("{dtype}::from_f32(acc)") };
+    let source = format!(
+        "#[dynamic_kernel]
+        fn product_{dtype}(x: &[[{dtype}; K]; M], w: &[[{dtype}; N]; K], y: &mut [[{dtype}; N]; M]) {{
+            for i in 0..M {{ for j in 0..N {{
+                let mut acc = 0.0;
+                for k in 0..K {{ acc += {} * {}; }}
+                y[i][j] = {rounded};
+            }} }}
+        }}",
+        widened("x[i][k]"),
+        widened("w[k][j]")
+    );
+    dietcode_syntax::scan(&source).expect("the source parses")[0].parse().expect("a kernel")
+}
+
+/// Six rows by `vectors` vectors of eight columns, twelve rows a task.
+fn tiled(vectors: i64) -> Tiled {
+    let parameters = serde_json::json!({ "vector": "j", "lanes": 8, "register_tile": { "i": 6, "j": 8 * vectors },
+        "block_tile": { "i": 12, "k": 16 }, "partition": ["i", "j"] });
+    serde_json::from_value(parameters).expect("parameters of the family")
+}
+
+/// The copy stands around the loop over tiles of rows, and its condition knows how much each tile reads.
+#[test]
+fn tiles_of_rows_read_one_copy() {
+    let (_, lowered) = tiled(4).micro_kernel(&frontend::program(&product("f32")), &avx512::target()).expect("a tile");
+    let nest = lowered.nest().body.to_string();
+    let view = nest.find("view w_view").expect("the matrix is a view");
+    assert!(view < nest.find("for i_1 ").expect("there are tiles of rows"), "{nest}");
+    assert_eq!(nest.matches("view w_view").count(), 1, "{nest}");
+    assert!(nest.contains("N % 32 == 16") && nest.contains("N % 32 == 8"), "{nest}");
+}
+
+#[test]
+fn products_of_any_width_equal_the_nest() {
+    let toolchain = Toolchain::find("native").expect("a C compiler");
+    let target = CpuTarget::of(&toolchain);
+    let case = |(vectors, dtype): (i64, &str)| {
+        let def = KernelDef { name: format!("product_{dtype}_{vectors}"), ..product(dtype) };
+        let unit = units::tiled(&def, &tiled(vectors), &target).expect("a valid tile");
+        let reference = units::oracle(&def);
+        let instance = Instance { seed: vectors as u64, shape: vec![1; 3], def, gap: 0, coarse: false };
+        Case { instance, unit, reference, trace: format!("{:?}", tiled(vectors)), sizes: None }
+    };
+    let cases: Vec<Case> = [(4, "f32"), (3, "f32"), (4, "bf16"), (3, "f16")].map(case).into();
+    let library = Library::compile(&toolchain, &cases);
+    for mut case in cases {
+        for (n, m, k) in (1..=70).map(|n| (n, [1, 6, 13, 27][n as usize % 4], [1, 16, 37][n as usize % 3])) {
+            let value = |name: &str| [m, k, n]["MKN".find(name).expect("a variable of the nest")];
+            case.instance.shape = case.instance.def.shape_vars.iter().map(|var| value(&var.name)).collect();
+            case.instance.gap = (n % 2) as usize;
+            let tensors = case.instance.tensors();
+            library.check(&case, &tensors, &case.instance.expected(&tensors));
+        }
+    }
+}
