@@ -119,12 +119,14 @@ impl Layout {
         if R != self.rank {
             return None;
         }
-        let mut offset = 0;
-        for (dim, at) in index.into_iter().enumerate() {
-            if at >= self.shape[dim] {
+        // Every access of a nest's reference comes here, where iterators take two thirds of its time unless they are optimized.
+        let (mut offset, mut dim) = (0, 0);
+        while dim < R {
+            if index[dim] >= self.shape[dim] {
                 return None;
             }
-            offset += at * self.strides[dim];
+            offset += index[dim] * self.strides[dim];
+            dim += 1;
         }
         Some(offset)
     }
