@@ -12,7 +12,7 @@ use dietcode_syntax::Role;
 use serde::{Deserialize, Serialize};
 
 use crate::ir::function::{Row, Spread, row};
-use crate::ir::{ACC, BinaryOp, Block, DType, Expr, Function, IterVar, Name, Program, holds};
+use crate::ir::{ACC, BinaryOp, Block, Buffer, DType, Expr, Function, IterVar, Name, Program, holds};
 use crate::{Error, Result};
 use reduce::Terms;
 
@@ -239,7 +239,7 @@ pub type Tensors = BTreeMap<Name, Vec<f64>>;
 pub fn evaluate(program: &Program, shape: &BTreeMap<Name, i64>, tensors: &Tensors) -> Result<Vec<Approx>> {
     let block = &program.blocks[0];
     let mut evaluator = Evaluator::new(program, shape, tensors, Arithmetic::F32)?;
-    let before = evaluator.tensor(&block.output.name)?;
+    let before = evaluator.tensor(&block.output)?.elements()?;
     let mut output: Vec<Approx> = before.iter().map(|x| Approx::exact(*x)).collect();
     let spatial: Vec<&IterVar> = block.iters_of(Role::Spatial).collect();
     evaluator.each(&spatial, &mut |evaluator| {
@@ -270,9 +270,7 @@ pub fn evaluate_at(
             let (found, expected) = (values.len(), spatial.len());
             return Err(Error::input(format!("an iteration has {found} values, expected {expected}")));
         }
-        spatial.iter().zip(values).for_each(|(iter, value)| {
-            evaluator.vars.insert(iter.name.clone(), *value);
-        });
+        evaluator.loops = spatial.iter().zip(values).map(|(iter, value)| (iter.name.clone(), *value)).collect();
         evaluator.written(block)
     };
     iterations.iter().map(written).collect()
@@ -283,11 +281,28 @@ fn out_of_bounds(name: &str) -> Error {
 }
 
 struct Evaluator<'a> {
-    vars: BTreeMap<Name, i64>,
-    tensors: &'a Tensors,
+    /// The shape variables, and what is computed of them.
+    constants: BTreeMap<Name, i64>,
+    /// The loops that are under way, with their values, outermost first.
+    loops: Vec<(Name, i64)>,
+    tensors: BTreeMap<Name, Tensor<'a>>,
     arithmetic: Arithmetic,
     computes: DType,
     acc: Approx,
+}
+
+/// A parameter at the shape. Its extents are evaluated once: they take half of the integers of an access.
+struct Tensor<'a> {
+    name: Name,
+    extents: Vec<i64>,
+    /// None: it was not given.
+    elements: Option<&'a [f64]>,
+}
+
+impl<'a> Tensor<'a> {
+    fn elements(&self) -> Result<&'a [f64]> {
+        self.elements.ok_or_else(|| Error::input(format!("no tensor `{}` was given", self.name)))
+    }
 }
 
 impl<'a> Evaluator<'a> {
@@ -297,11 +312,17 @@ impl<'a> Evaluator<'a> {
         tensors: &'a Tensors,
         arithmetic: Arithmetic,
     ) -> Result<Evaluator<'a>> {
-        let (vars, computes, acc) = (shape.clone(), program.computes_in(), Approx::exact(0.0));
-        let mut evaluator = Evaluator { vars, tensors, arithmetic, computes, acc };
+        let (constants, computes, acc) = (shape.clone(), program.computes_in(), Approx::exact(0.0));
+        let (loops, none) = (Vec::new(), BTreeMap::new());
+        let mut evaluator = Evaluator { constants, loops, tensors: none, arithmetic, computes, acc };
+        for param in &program.params {
+            let extents = param.shape.iter().map(|extent| evaluator.int(extent)).collect::<Result<_>>()?;
+            let (name, elements) = (param.name.clone(), tensors.get(&param.name).map(Vec::as_slice));
+            evaluator.tensors.insert(name.clone(), Tensor { name, extents, elements });
+        }
         for (name, value) in &program.derived {
             let value = evaluator.int(value)?;
-            evaluator.vars.insert(name.clone(), value);
+            evaluator.constants.insert(name.clone(), value);
         }
         Ok(evaluator)
     }
@@ -312,22 +333,25 @@ impl<'a> Evaluator<'a> {
 
     /// The element that is written at the present values of the spatial loops, and what it becomes.
     fn written(&mut self, block: &Block) -> Result<(usize, Approx)> {
-        let at = self.offset(&block.output.shape, &block.output_index)?;
+        let (_, at) = self.element_of(&block.output, &block.output_index)?;
         Ok((at, self.element(block)?.stored(block.output.dtype, self.computes)))
     }
 
-    fn tensor(&self, name: &str) -> Result<&'a [f64]> {
-        let tensor = self.tensors.get(name).map(Vec::as_slice);
-        tensor.ok_or_else(|| Error::input(format!("no tensor `{name}` was given")))
+    fn tensor(&self, buffer: &Buffer) -> Result<&Tensor<'a>> {
+        let tensor = self.tensors.get(&buffer.name);
+        tensor.ok_or_else(|| Error::input(format!("`{}` is no parameter", buffer.name)))
     }
 
     /// Runs `f` for every value of the variables.
     fn each(&mut self, iters: &[&IterVar], f: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<()> {
         let Some((first, rest)) = iters.split_first() else { return f(self) };
-        for value in 0..self.int(&first.extent)? {
-            self.vars.insert(first.name.clone(), value);
+        let (extent, at) = (self.int(&first.extent)?, self.loops.len());
+        self.loops.push((first.name.clone(), 0));
+        for value in 0..extent {
+            self.loops[at].1 = value;
             self.each(rest, f)?;
         }
+        self.loops.truncate(at);
         Ok(())
     }
 
@@ -349,7 +373,8 @@ impl<'a> Evaluator<'a> {
         let (a, b, op) = match e {
             Expr::Int(value) => return Ok(*value),
             Expr::Var(name) => {
-                let value = self.vars.get(name).copied();
+                let of_loop = self.loops.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value);
+                let value = of_loop.or_else(|| self.constants.get(name).copied());
                 return value.ok_or_else(|| Error::input(format!("the variable `{name}` has no value")));
             }
             Expr::Select(condition, then, otherwise) => {
@@ -369,16 +394,17 @@ impl<'a> Evaluator<'a> {
         value.ok_or_else(|| Error::input(format!("`{e}` cannot be computed")))
     }
 
-    fn offset(&self, shape: &[Expr], index: &[Expr]) -> Result<usize> {
-        let mut offset = 0;
-        for (extent, index) in shape.iter().zip(index) {
-            let (extent, index) = (self.int(extent)?, self.int(index)?);
-            if !(0..extent).contains(&index) {
+    /// The tensor, and the number of the element in row-major order.
+    fn element_of(&self, buffer: &Buffer, index: &[Expr]) -> Result<(&Tensor<'a>, usize)> {
+        let (tensor, mut offset) = (self.tensor(buffer)?, 0);
+        for (extent, index) in tensor.extents.iter().zip(index) {
+            let index = self.int(index)?;
+            if !(0..*extent).contains(&index) {
                 return Err(Error::input(format!("index {index} of an extent of {extent}")));
             }
             offset = offset * extent + index;
         }
-        Ok(offset as usize)
+        Ok((tensor, offset as usize))
     }
 
     fn approx(&self, e: &Expr) -> Result<Approx> {
@@ -392,8 +418,8 @@ impl<'a> Evaluator<'a> {
                 large => self.precision().rounded(large as f64, 0.0),
             },
             Expr::Load(buffer, index) => {
-                let at = self.offset(&buffer.shape, index)?;
-                let element = self.tensor(&buffer.name)?.get(at);
+                let (tensor, at) = self.element_of(buffer, index)?;
+                let element = tensor.elements()?.get(at);
                 Approx::exact(*element.ok_or_else(|| out_of_bounds(&buffer.name))?)
             }
             Expr::Binary(op, a, b) => {
