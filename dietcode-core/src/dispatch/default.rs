@@ -106,7 +106,7 @@ fn grown(
     let samples = samples(program, (&all, &doubts), target, longest);
     let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
     let names: Vec<String> = all.iter().map(|(micro_kernel, _)| micro_kernel.name()).collect();
-    let samples: Vec<&Sample> = samples.iter().collect();
+    let samples = Samples::of(&samples, vars.len());
     let tree = Grower { vars: &vars, names: &names }.grow(&samples, [NEST, TILE], DEPTH);
     let used = all.into_iter().zip(names).filter(|(_, name)| tree.leaves().any(|leaf| leaf == name));
     (used.map(|(both, _)| both).collect(), tree)
@@ -151,9 +151,31 @@ fn round(value: i64) -> i64 {
     value / unit * unit
 }
 
-/// The samples on the two sides of a split.
-fn sides<'s>(samples: &[&'s Sample], at: usize, most: i64) -> (Vec<&'s Sample>, Vec<&'s Sample>) {
-    samples.iter().copied().partition(|sample| sample.shape[at] <= most)
+/// Samples in their order, and once for each variable in the order of its values, so that none of many splits has to sort them.
+struct Samples<'s> {
+    all: Vec<&'s Sample>,
+    by: Vec<Vec<&'s Sample>>,
+}
+
+impl<'s> Samples<'s> {
+    fn of(samples: &'s [Sample], vars: usize) -> Samples<'s> {
+        let all: Vec<&Sample> = samples.iter().collect();
+        let by = |at: usize| {
+            let mut sorted = all.clone();
+            sorted.sort_by_key(|sample| sample.shape[at]);
+            sorted
+        };
+        Samples { by: (0..vars).map(by).collect(), all }
+    }
+
+    /// Those on the two sides of a split.
+    fn sides(&self, at: usize, most: i64) -> (Samples<'s>, Samples<'s>) {
+        let sides = |samples: &Vec<&'s Sample>| -> (Vec<&'s Sample>, Vec<&'s Sample>) {
+            samples.iter().copied().partition(|sample| sample.shape[at] <= most)
+        };
+        let ((low, high), (low_by, high_by)) = (sides(&self.all), self.by.iter().map(sides).unzip());
+        (Samples { all: low, by: low_by }, Samples { all: high, by: high_by })
+    }
 }
 
 /// Grows a tree between names of micro-kernels.
@@ -166,8 +188,8 @@ impl Grower<'_> {
     /// A tree between two of them: splits where the two sides together lose least, as long as that is worth it. Which of the nest and
     /// the tile a leaf has stands before the next one is looked at: few samples lie where a nest is ahead, and a tree of all would not
     /// find them.
-    fn grow(&self, samples: &[&Sample], of: [usize; 2], depth: usize) -> Tree {
-        let (taken, lost) = best(samples, of);
+    fn grow(&self, samples: &Samples<'_>, of: [usize; 2], depth: usize) -> Tree {
+        let (taken, lost) = best(&samples.all, of);
         let leaf = || match of {
             [_, last] if last + 1 < self.names.len() => self.grow(samples, [taken, last + 1], DEPTH),
             _ => Tree::Leaf(self.names[taken].clone()),
@@ -182,13 +204,13 @@ impl Grower<'_> {
             if depth > 1 && worth(0.0, AT_ONCE) { ahead() } else { None }
         });
         let Some((_, (at, most))) = next else { return leaf() };
-        let (low, high) = sides(samples, at, most);
+        let (low, high) = samples.sides(at, most);
         let (low, high) = (self.grow(&low, of, depth - 1), self.grow(&high, of, depth - 1));
         if low == high { low } else { Tree::split(&self.vars[at], most, low, high) }
     }
 
     /// The split after which the two sides lose least.
-    fn best_split(&self, samples: &[&Sample], of: [usize; 2]) -> Option<Split> {
+    fn best_split(&self, samples: &Samples<'_>, of: [usize; 2]) -> Option<Split> {
         let splits = (0..self.vars.len()).flat_map(|at| splits(samples, of, at));
         splits.min_by(|a, b| a.0.total_cmp(&b.0))
     }
@@ -196,18 +218,18 @@ impl Grower<'_> {
     /// The one, of a few along each variable, after which they lose least once each is split again. Where one side needs a second split
     /// before it gains, no single one shows that: a convolution's channels make vectors along them worth it where there are many of
     /// both, and there are few among all samples.
-    fn best_with_next(&self, samples: &[&Sample], of: [usize; 2]) -> Option<Split> {
+    fn best_with_next(&self, samples: &Samples<'_>, of: [usize; 2]) -> Option<Split> {
         let few = |at: usize| {
             let all = splits(samples, of, at);
             let step = all.len().div_ceil(THRESHOLDS).max(1);
             all.into_iter().skip(step / 2).step_by(step)
         };
-        let least = |side: &[&Sample]| {
-            let whole = best(side, of).1;
+        let least = |side: &Samples<'_>| {
+            let whole = best(&side.all, of).1;
             if whole == 0.0 { 0.0 } else { self.best_split(side, of).map_or(whole, |(losses, _)| losses.min(whole)) }
         };
         let with_next = |(_, (at, most)): Split| {
-            let (low, high) = sides(samples, at, most);
+            let (low, high) = samples.sides(at, most);
             (least(&low) + least(&high), (at, most))
         };
         let splits = (0..self.vars.len()).flat_map(few).map(with_next);
@@ -241,9 +263,8 @@ fn best(samples: &[&Sample], of: [usize; 2]) -> (usize, f64) {
 
 /// The splits of samples by one variable (its position): what the two sides lose by the better of two each, the variable, and the
 /// largest value of the lower side, halfway to the next.
-fn splits(samples: &[&Sample], of: [usize; 2], at: usize) -> Vec<Split> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by_key(|sample| sample.shape[at]);
+fn splits(samples: &Samples<'_>, of: [usize; 2], at: usize) -> Vec<Split> {
+    let sorted = &samples.by[at];
     let mut high = vec![Lost::default(); sorted.len() + 1];
     for (place, sample) in sorted.iter().enumerate().rev() {
         high[place] = high[place + 1].and(sample, of);
