@@ -1,106 +1,142 @@
-//! Carries out steps one after the other, says what it does, and sums up.
+//! Carries out steps, those that may beside each other, says what it does, and sums up.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::steps::{Cargo, Step, root, target_folder};
+use crate::steps::{AT_ONCE, Cargo, Step, root, target_folder};
 
-enum Outcome {
-    Passed(Duration),
-    Failed(Duration),
-    NotRun,
+/// A step and what has become of its commands.
+struct Progress<'a> {
+    step: &'a Step,
+    /// What is printed before its commands.
+    title: String,
+    waiting: VecDeque<&'a Cargo>,
+    running: usize,
+    failed: Vec<&'a Cargo>,
+    began: Option<Instant>,
+    ended: Option<Instant>,
+    /// Whether a part of it was not run, since something else had failed.
+    given_up: bool,
+    /// Processor time of the commands that have ended, and of all that these have waited for.
+    processor: Duration,
+}
+
+impl<'a> Progress<'a> {
+    fn new(step: &'a Step, number: usize, of: usize) -> Progress<'a> {
+        let title = format!("\n==> [{number}/{of}] {}: {}", step.name, step.about);
+        let waiting = step.commands.iter().collect();
+        let (failed, processor) = (Vec::new(), Duration::ZERO);
+        Progress { step, title, waiting, running: 0, failed, began: None, ended: None, given_up: false, processor }
+    }
+
+    /// The next command, if it may run beside those that do.
+    fn next(&mut self, users_crates_are_built: bool) -> Option<&'a Cargo> {
+        let next = self.waiting.front()?;
+        if self.step.in_order && self.running > 0 || users_crates_are_built && next.builds_users_crates {
+            return None;
+        }
+        self.running += 1;
+        self.began.get_or_insert_with(Instant::now);
+        self.waiting.pop_front()
+    }
+
+    fn end(&mut self, cargo: &'a Cargo, Ended { succeeded, processor }: Ended, keep_going: bool) {
+        self.running -= 1;
+        self.processor += processor;
+        self.ended = Some(Instant::now());
+        if !succeeded {
+            self.failed.push(cargo);
+            if self.step.in_order || !keep_going {
+                self.waiting.clear();
+            }
+        }
+    }
+
+    /// Gives up what has not begun.
+    fn give_up(&mut self) {
+        self.given_up |= self.failed.is_empty() && !self.waiting.is_empty();
+        self.waiting.clear();
+    }
+
+    fn outcome(&self) -> String {
+        let (Some(began), Some(ended), false) = (self.began, self.ended, self.given_up) else {
+            return "not run".into();
+        };
+        let word = if self.failed.is_empty() { "ok" } else { "FAILED" };
+        format!("{word:7} {}", spent(ended - began, self.processor))
+    }
+}
+
+fn spent(time: Duration, processor: Duration) -> String {
+    format!("{:6.1} s, {:6.1} s of processor time", time.as_secs_f64(), processor.as_secs_f64())
 }
 
 /// Whether all steps passed. After a failure the rest of the steps, and of the commands that run beside others, is run only if `keep_going`.
 /// All have the variables of what is provided.
 pub(crate) fn run(steps: &[Step], keep_going: bool, provided: &[(&str, PathBuf)]) -> bool {
-    let mut outcomes = Vec::new();
-    let mut failed = false;
-    for (number, step) in steps.iter().enumerate() {
-        if failed && !keep_going {
-            outcomes.push(Outcome::NotRun);
-            continue;
-        }
-        println!("\n==> [{}/{}] {}: {}", number + 1, steps.len(), step.name, step.about);
-        let start = Instant::now();
-        let passed = if step.at_once == 1 {
-            step.commands.iter().all(|cargo| succeeds(cargo, provided))
-        } else {
-            succeed_together(step, keep_going, provided).unwrap_or_else(|error| {
-                eprintln!("the commands of this step cannot be run beside each other: {error}");
+    let start = Instant::now();
+    let numbered = steps.iter().enumerate();
+    let mut all: Vec<Progress<'_>> = numbered.map(|(at, step)| Progress::new(step, at + 1, steps.len())).collect();
+    let mut passed = true;
+    for group in all.chunk_by_mut(|one, next| one.step.beside && next.step.beside) {
+        if passed || keep_going {
+            passed &= succeed(group, keep_going, provided).unwrap_or_else(|error| {
+                eprintln!("commands cannot be run: {error}");
                 false
-            })
-        };
-        if passed {
-            outcomes.push(Outcome::Passed(start.elapsed()));
-        } else {
-            failed = true;
-            outcomes.push(Outcome::Failed(start.elapsed()));
+            });
         }
     }
-    sum_up(steps, &outcomes);
-    !failed
-}
-
-fn succeeds(cargo: &Cargo, provided: &[(&str, PathBuf)]) -> bool {
-    println!("{}", shown(cargo));
-    match command(cargo, provided).status() {
-        Ok(status) => status.success(),
-        Err(error) => {
-            eprintln!("cargo could not be started: {error}");
-            false
-        }
+    println!();
+    for progress in &all {
+        println!("{:10} {}", progress.step.name, progress.outcome());
     }
+    println!("{:10}         {}", "", spent(start.elapsed(), all.iter().map(|progress| progress.processor).sum()));
+    passed
 }
 
-fn command(cargo: &Cargo, provided: &[(&str, PathBuf)]) -> Command {
-    let mut command = Command::new("cargo");
-    command
-        .args(&cargo.args)
-        .envs(cargo.env.iter().map(|(name, value)| (name, value)))
-        .envs(provided.iter().map(|(name, path)| (name, path)))
-        .current_dir(&cargo.folder);
-    command
-}
-
-/// A command that was started beside others.
+/// A command that was started.
 struct Started<'a> {
+    /// The place of its step.
+    of: usize,
     cargo: &'a Cargo,
     child: Child,
-    /// What it prints, to be read from where the last reading ended.
-    output: File,
+    /// What it prints beside others, to be read from where the last reading ended.
+    output: Option<File>,
     has_ended: bool,
 }
 
-/// Whether all commands of a step succeed, as many at once as it says. What one prints stands together, in their order: that of the first which
-/// has not ended is shown as it comes, and that of the others when it is their turn.
-fn succeed_together(step: &Step, keep_going: bool, provided: &[(&str, PathBuf)]) -> io::Result<bool> {
-    let mut waiting: VecDeque<&Cargo> = step.commands.iter().collect();
+/// Whether all commands of steps succeed. What one prints stands together, in their order: that of the first which has not ended is shown as it
+/// comes, and that of the others when it is their turn.
+fn succeed(group: &mut [Progress<'_>], keep_going: bool, provided: &[(&str, PathBuf)]) -> io::Result<bool> {
+    let alone = matches!(group, [one] if one.step.in_order);
     let mut started: VecDeque<Started<'_>> = VecDeque::new();
-    let mut failed = Vec::new();
+    let mut titled = None;
     loop {
         for one in started.iter_mut().filter(|one| !one.has_ended) {
-            let Some(status) = one.child.try_wait()? else { continue };
+            let Some(ended) = ended(&one.child)? else { continue };
             one.has_ended = true;
-            if !status.success() {
-                failed.push(one.cargo);
-            }
+            group[one.of].end(one.cargo, ended, keep_going);
         }
-        if !failed.is_empty() && !keep_going {
-            waiting.clear();
+        if !keep_going && group.iter().any(|progress| !progress.failed.is_empty()) {
+            group.iter_mut().for_each(Progress::give_up);
         }
-        while started.iter().filter(|one| !one.has_ended).count() < step.at_once
-            && let Some(cargo) = waiting.pop_front()
+        while started.iter().filter(|one| !one.has_ended).count() < AT_ONCE
+            && let Some((of, cargo)) = next(group, &started)
         {
-            started.push_back(start(cargo, provided)?);
+            let title = (titled.replace(of) != Some(of)).then(|| &*group[of].title);
+            let head: String = title.into_iter().map(|title| format!("{title}\n")).chain([shown(cargo)]).collect();
+            started.push_back(start((of, cargo), &head, alone, provided)?);
         }
         while let Some(first) = started.front_mut() {
-            io::copy(&mut first.output, &mut io::stdout())?;
+            if let Some(output) = &mut first.output {
+                io::copy(output, &mut io::stdout())?;
+            }
             if !first.has_ended {
                 break;
             }
@@ -111,21 +147,67 @@ fn succeed_together(step: &Step, keep_going: bool, provided: &[(&str, PathBuf)])
         }
         thread::sleep(Duration::from_millis(50));
     }
+    let failed: Vec<&Cargo> = group.iter().flat_map(|progress| &progress.failed).copied().collect();
     for cargo in &failed {
         eprintln!("\nfailed:\n{}", shown(cargo));
     }
     Ok(failed.is_empty())
 }
 
-/// Starts a command that prints to a file, which has no name any more.
-fn start<'a>(cargo: &'a Cargo, provided: &[(&str, PathBuf)]) -> io::Result<Started<'a>> {
-    let path = target_folder().join(format!("xtask-{}.log", std::process::id()));
-    let mut written = File::create(&path)?;
-    let output = File::open(&path)?;
-    fs::remove_file(&path)?;
-    writeln!(written, "{}", shown(cargo))?;
-    let child = command(cargo, provided).stdout(written.try_clone()?).stderr(written).spawn()?;
-    Ok(Started { cargo, child, output, has_ended: false })
+/// The first command of steps that may run beside those that do.
+fn next<'a>(group: &mut [Progress<'a>], started: &VecDeque<Started<'_>>) -> Option<(usize, &'a Cargo)> {
+    let users_crates = started.iter().any(|one| !one.has_ended && one.cargo.builds_users_crates);
+    group.iter_mut().enumerate().find_map(|(of, progress)| Some((of, progress.next(users_crates)?)))
+}
+
+/// Starts a command. Unless it is alone, it prints to a file, which has no name any more.
+fn start<'a>(
+    (of, cargo): (usize, &'a Cargo),
+    head: &str,
+    alone: bool,
+    provided: &[(&str, PathBuf)],
+) -> io::Result<Started<'a>> {
+    let mut command = Command::new("cargo");
+    command.args(&cargo.args).envs(cargo.env.iter().map(|(name, value)| (name, value)));
+    command.envs(provided.iter().map(|(name, path)| (name, path))).current_dir(&cargo.folder);
+    let output = if alone {
+        println!("{head}");
+        None
+    } else {
+        let path = target_folder().join(format!("xtask-{}.log", std::process::id()));
+        let mut written = File::create(&path)?;
+        let output = File::open(&path)?;
+        fs::remove_file(&path)?;
+        writeln!(written, "{head}")?;
+        command.stdout(written.try_clone()?).stderr(written);
+        Some(output)
+    };
+    Ok(Started { of, cargo, child: command.spawn()?, output, has_ended: false })
+}
+
+/// How a command has ended.
+struct Ended {
+    succeeded: bool,
+    /// Its processor time, with that of all that it has waited for.
+    processor: Duration,
+}
+
+/// None while it runs. The standard library's own does not say what was spent.
+fn ended(child: &Child) -> io::Result<Option<Ended>> {
+    let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    let mut status = 0;
+    // SAFETY: it consists of numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both are written.
+    match unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut usage) } {
+        0 => Ok(None),
+        -1 => Err(io::Error::last_os_error()),
+        _ => {
+            let time = |of: libc::timeval| of.tv_sec as f64 + of.tv_usec as f64 * 1e-6;
+            let processor = Duration::from_secs_f64(time(usage.ru_utime) + time(usage.ru_stime));
+            Ok(Some(Ended { succeeded: ExitStatus::from_raw(status).success(), processor }))
+        }
+    }
 }
 
 /// The command as a person would type it, to run it again alone.
@@ -142,32 +224,65 @@ fn shown(cargo: &Cargo) -> String {
     line + "cargo " + &cargo.args.join(" ")
 }
 
-fn sum_up(steps: &[Step], outcomes: &[Outcome]) {
-    println!();
-    for (step, outcome) in steps.iter().zip(outcomes) {
-        match outcome {
-            Outcome::Passed(time) => println!("{:10} ok      {:6.1} s", step.name, time.as_secs_f64()),
-            Outcome::Failed(time) => println!("{:10} FAILED  {:6.1} s", step.name, time.as_secs_f64()),
-            Outcome::NotRun => println!("{:10} not run", step.name),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::steps::cargo;
 
+    fn step(in_order: bool, commands: &[&str]) -> Step {
+        let commands = commands.iter().map(|args| cargo(args)).collect();
+        Step { in_order, beside: true, ..Step::new("", "", commands) }
+    }
+
     #[test]
-    fn a_command_that_fails_beside_others_is_a_failure() {
-        let succeeds = |commands: &[&str], keep_going: bool| {
-            let commands = commands.iter().map(|args| cargo(args)).collect();
-            succeed_together(&Step { name: "", about: "", commands, at_once: 2 }, keep_going, &[]).unwrap()
-        };
-        assert!(succeeds(&["--version", "--version", "--version"], false));
-        for keep_going in [false, true] {
-            assert!(!succeeds(&["--version", "no-such-command", "--version"], keep_going));
-            assert!(!succeeds(&["--version", "--version", "no-such-command"], keep_going));
+    fn a_command_that_fails_is_a_failure() {
+        for in_order in [false, true] {
+            let succeeds = |steps: &[&[&str]], keep_going: bool| {
+                let steps: Vec<Step> = steps.iter().map(|commands| step(in_order, commands)).collect();
+                run(&steps, keep_going, &[])
+            };
+            assert!(succeeds(&[&["--version", "--version", "--version"]], false));
+            assert!(succeeds(&[&["--version"], &["--version", "--version"]], false));
+            for keep_going in [false, true] {
+                assert!(!succeeds(&[&["--version", "no-such-command", "--version"]], keep_going));
+                assert!(!succeeds(&[&["--version", "--version", "no-such-command"]], keep_going));
+                assert!(!succeeds(&[&["no-such-command"], &["--version", "--version"]], keep_going));
+                assert!(!succeeds(&[&["--version"], &["--version", "no-such-command"]], keep_going));
+            }
         }
+    }
+
+    /// By their names, in the order in which they may begin.
+    #[test]
+    fn commands_wait_for_those_before_them_and_for_the_folder_of_users_crates() {
+        let users = |args: &str| Cargo { builds_users_crates: true, ..cargo(args) };
+        let any = Step { commands: vec![users("a"), cargo("b"), cargo("c")], ..step(false, &[]) };
+        let ordered = Step { commands: vec![cargo("d"), cargo("e")], ..step(true, &[]) };
+        let example = Step { commands: vec![users("f")], ..step(true, &[]) };
+        let mut group = [&any, &ordered, &example].map(|step| Progress::new(step, 1, 1));
+        let mut begun = |users_crates: bool| {
+            let mut next = || group.iter_mut().find_map(|progress| progress.next(users_crates));
+            std::iter::from_fn(|| next().map(|cargo| cargo.args[0].clone())).collect::<String>()
+        };
+        assert_eq!(begun(true), "d", "the first of the others waits for the folder, and so do those behind it");
+        assert_eq!(begun(false), "abcf");
+        group[1].end(&ordered.commands[0], Ended { succeeded: true, processor: Duration::ZERO }, false);
+        assert_eq!(group[1].next(true).map(|cargo| &*cargo.args[0]), Some("e"));
+        assert!(group.iter_mut().all(|progress| progress.next(false).is_none()));
+    }
+
+    #[test]
+    fn what_a_failure_leaves_is_not_run() {
+        let (failing, other) = (step(true, &["a", "b"]), step(true, &["c", "d"]));
+        let mut group = [&failing, &other].map(|step| Progress::new(step, 1, 1));
+        let ended = |succeeded| Ended { succeeded, processor: Duration::from_secs(1) };
+        for (progress, succeeded) in group.iter_mut().zip([false, true]) {
+            let cargo = progress.next(false).unwrap();
+            progress.end(cargo, ended(succeeded), false);
+        }
+        group.iter_mut().for_each(Progress::give_up);
+        assert!(group[0].outcome().starts_with("FAILED "), "{}", group[0].outcome());
+        assert_eq!(group[1].outcome(), "not run", "a part of it");
+        assert!(group.iter_mut().all(|progress| progress.next(false).is_none()));
     }
 }

@@ -10,8 +10,10 @@ pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) commands: Vec<Cargo>,
-    /// How many of the commands run at a time.
-    pub(crate) at_once: usize,
+    /// Whether its commands run one after the other; else in any order.
+    pub(crate) in_order: bool,
+    /// Whether it runs beside its neighbours of which that is said, too.
+    pub(crate) beside: bool,
 }
 
 /// One call of cargo.
@@ -19,9 +21,30 @@ pub(crate) struct Cargo {
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(&'static str, String)>,
     pub(crate) folder: PathBuf,
+    /// Whether it builds crates of users. These have one target folder, where some have the same name: one such command runs at a time.
+    pub(crate) builds_users_crates: bool,
 }
 
+/// How many commands run at a time where steps run beside each other. Most compile or compute on as many threads as there are cores, but end on
+/// one, or wait.
+pub(crate) const AT_ONCE: usize = 2;
+
 impl Step {
+    /// One whose commands run one after the other, and nothing beside it.
+    pub(crate) fn new(name: &'static str, about: &'static str, commands: Vec<Cargo>) -> Step {
+        Step { name, about, commands, in_order: true, beside: false }
+    }
+
+    /// The same beside its neighbours.
+    fn beside(self) -> Step {
+        Step { beside: true, ..self }
+    }
+
+    /// The same with its commands in any order.
+    fn in_any_order(self) -> Step {
+        Step { in_order: false, ..self }
+    }
+
     /// Whether it builds the project, for which the CUDA compiler has to stand ready.
     pub(crate) fn builds(&self) -> bool {
         self.commands.iter().any(|cargo| cargo.args.first().map(String::as_str) != Some("fmt"))
@@ -44,9 +67,9 @@ impl Step {
 ///
 /// One sentence: why the programs of the tests are not known.
 pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
-    let step = |name, about, commands| Step { name, about, commands, at_once: 1 };
+    // Those behind `clippy` need what it has compiled, and nothing of each other. The longest stands first.
     let steps = vec![
-        step(
+        Step::new(
             "format",
             "rustfmt changes nothing, in the workspace and in the examples",
             vec![
@@ -57,12 +80,13 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 cargo("fmt --check").in_example("ort"),
             ],
         ),
-        step(
+        Step::new(
             "clippy",
             "everything compiles, and neither rustc nor clippy warns",
             vec![workspace("test").also("--all-targets --no-run")],
         ),
-        step(
+        Step::new("tests", "unit, UI, property and integration tests", tests(full)?).in_any_order().beside(),
+        Step::new(
             "features",
             "the library builds with each of its features alone, and the command with none",
             // `runtime` alone and `compiler` alone are what the first example's program and its build script have.
@@ -76,15 +100,10 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 // What links it is an example.
                 cargo("check --config xtask/lint.toml --package dietcode-core --no-default-features --features ort"),
             ],
-        ),
-        Step {
-            name: "tests",
-            about: "unit, UI, property and integration tests",
-            commands: tests(full)?,
-            at_once: TESTS_AT_ONCE,
-        },
-        step("doc-tests", "the examples in the documentation", vec![workspace("test").also("--doc")]),
-        step(
+        )
+        .beside(),
+        Step::new("doc-tests", "the examples in the documentation", vec![workspace("test").also("--doc")]).beside(),
+        Step::new(
             "docs",
             "the documentation builds without a warning",
             // With `--examples`, of which there are none, cargo takes the features that tests take: what a build script needs is there.
@@ -97,8 +116,9 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                     .also("--no-deps --lib --examples --bin tune_all --bin tune_nn --bin tune_nt --bin tune_tn --bin tune_tt --bin xtask")
                     .with("RUSTDOCFLAGS", "-D warnings"),
             ],
-        ),
-        step(
+        )
+        .beside(),
+        Step::new(
             "example",
             "crates of their own build their kernels and run them; and one checks without a C compiler",
             vec![
@@ -112,19 +132,17 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 cargo("run").in_example("candle"),
                 cargo("run").in_example("ort"),
             ],
-        ),
+        )
+        .beside(),
     ];
     Ok(steps)
 }
-
-/// How many programs of tests run at a time: the last tests of a program, some of which wait, would leave cores idle.
-const TESTS_AT_ONCE: usize = 2;
 
 /// All programs of tests: first those that take longest, then the unit tests.
 fn tests(full: bool) -> Result<Vec<Cargo>, String> {
     // All that run together have more threads than there are cores: many tests wait, for a time limit, a build that another one has asked for,
     // or their turn to measure.
-    let threads = std::thread::available_parallelism().map_or(1, usize::from) / TESTS_AT_ONCE + 2;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) / AT_ONCE + 2;
     let tests = |which: &str| {
         let tests = workspace("test").also(which).with("RUST_TEST_THREADS", &threads.to_string());
         if full { tests.with("DIETCODE_ALL", "1") } else { tests }
@@ -133,7 +151,10 @@ fn tests(full: bool) -> Result<Vec<Cargo>, String> {
     let long: [&[&str]; 2] = [&["benchmark_linked", "command"], &["compiler"]];
     let mut short = test_programs()?;
     short.retain(|name| !long.concat().contains(&name.as_str()));
-    let programs = |names: &[&str]| tests(&format!("--test {}", names.join(" --test ")));
+    let programs = |names: &[&str]| Cargo {
+        builds_users_crates: names.contains(&"command"),
+        ..tests(&format!("--test {}", names.join(" --test ")))
+    };
     let short = short.iter().map(|name| programs(&[name]));
     Ok(long.into_iter().map(programs).chain([tests("--lib --bins")]).chain(short).collect())
 }
@@ -170,14 +191,13 @@ struct Target {
 
 /// The steps that `cargo xtask test --all` has besides.
 pub(crate) fn long() -> Vec<Step> {
-    let step = |name, about, commands| Step { name, about, commands, at_once: 1 };
     vec![
-        step(
+        Step::new(
             "mutants",
             "tests find each of the planted mistakes",
             vec![cargo("run --package xtask -- mutants")],
         ),
-        step(
+        Step::new(
             "candle",
             "candle's operations compile for CUDA devices, after candle's own kernels, which take nvcc minutes",
             vec![
@@ -190,7 +210,7 @@ pub(crate) fn long() -> Vec<Step> {
 }
 
 pub(crate) fn cargo(args: &str) -> Cargo {
-    Cargo { args: Vec::new(), env: Vec::new(), folder: root() }.also(args)
+    Cargo { args: Vec::new(), env: Vec::new(), folder: root(), builds_users_crates: false }.also(args)
 }
 
 /// A command for all packages, compiled as `lint.toml` says. Features are named without their package: `dietcode-core/candle` would be one of
@@ -210,7 +230,7 @@ impl Cargo {
     /// what these depend on is compiled once.
     fn in_example(self, name: &str) -> Cargo {
         let folder = root().join("examples").join(name);
-        Cargo { folder, ..self }
+        Cargo { folder, builds_users_crates: true, ..self }
             .with("CARGO_TARGET_DIR", &target_folder().join("tmp/build_support/target").to_string_lossy())
             .with("CARGO_PROFILE_DEV_DEBUG", "0")
             .with("CARGO_INCREMENTAL", "0")
