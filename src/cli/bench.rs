@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     measured?;
     let failed =
-        |(_, c): &&(&WorkloadInstance, Comparison)| c.standings.iter().any(|s| s.name == PICK && s.outcome.is_err());
+        |(_, c): &&(&WorkloadInstance, Comparison)| c.standings.iter().any(|s| s.name == PICK && s.has_failed());
     match seen.iter().filter(failed).count() {
         0 => Ok(()),
         n => Err(Error::check(format!("the kernel failed on {n} of {} measurements", seen.len()))),

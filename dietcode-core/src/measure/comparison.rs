@@ -165,6 +165,11 @@ impl Standing {
     pub fn is_unknown(&self) -> bool {
         matches!(self.outcome, Err(Failure::Unknown { .. }))
     }
+
+    /// Whether it has no figure for a reason of its own: it is wrong, or does not end as a call does.
+    pub fn has_failed(&self) -> bool {
+        matches!(&self.outcome, Err(failure) if failure.is_its_own())
+    }
 }
 
 impl Comparison {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Points, WorkloadInstance};
 use crate::cost_model::{Adaptation, Analytic, Calibration};
-use crate::measure::{Device, Instance, Purpose, Sample, Timing};
+use crate::measure::{Device, Instance, Purpose, Timing};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
 use crate::{Error, Result};
@@ -48,9 +48,11 @@ const TIMING: Timing = Timing::warm(5, 0.02, 1.0).unchecked();
 
 impl Sweep {
     /// Measures a micro-kernel of a config with these workload instances, with cold caches or warm ones. None if it has one tile whatever the shape is.
+    /// Grids at which others took the cores are left out.
     ///
     /// # Errors
-    /// If it does not compile or is wrong, or measuring is not possible at all.
+    /// If it does not compile or is wrong, or measuring is not possible at all, or others took the cores at all grids or at a point that predictions
+    /// start from.
     pub fn measure(
         device: &mut dyn Device,
         micro_kernel: &MicroKernel,
@@ -72,18 +74,29 @@ impl Sweep {
         if grids.len() < 2 {
             return Ok(None);
         }
-        let mut time = |instance: &Instance, timing: Timing| -> Result<Sample> {
+        let mut time = |instance: &Instance, timing: Timing| -> Result<Option<f64>> {
             let implementation = device.implementation(&code, instance)?;
-            let outcome = device.measure(instance, vec![implementation], setting, timing)?.swap_remove(0);
-            outcome.map_err(failed)
+            match device.measure(instance, vec![implementation], setting, timing)?.swap_remove(0) {
+                Err(failure) if failure.is_its_own() => Err(failed(failure)),
+                outcome => Ok(outcome.ok().map(|sample| sample.seconds().median)),
+            }
         };
         for instance in &points.ragged {
             time(instance, Timing::CHECK)?;
         }
-        let mut seconds = |instances: &[Instance]| -> Result<Vec<f64>> {
-            instances.iter().map(|instance| Ok(time(instance, Timing { cold, ..TIMING })?.seconds().median)).collect()
+        let mut seconds = |instances: &[Instance]| -> Result<Vec<Option<f64>>> {
+            instances.iter().map(|instance| time(instance, Timing { cold, ..TIMING })).collect()
         };
         let (at_points, measured) = (seconds(&points.timed)?, seconds(&grids)?);
+        let unknown = || {
+            Error::unavailable(format!("`{}` has no figure to sweep from: others took the cores", micro_kernel.name()))
+        };
+        let at_points = at_points.into_iter().collect::<Option<Vec<f64>>>().ok_or_else(unknown)?;
+        let known = grids.into_iter().zip(measured).filter_map(|(instance, seconds)| Some((instance, seconds?)));
+        let (grids, measured): (Vec<Instance>, Vec<f64>) = known.unzip();
+        if grids.is_empty() {
+            return Err(unknown());
+        }
         let model = Analytic { target: device.target().clone() };
         let shapes =
             |instances: &[Instance]| instances.iter().map(|instance| instance.shape.clone()).collect::<Vec<_>>();

@@ -92,7 +92,7 @@ pub(super) fn run(
             finalists.extend(Some(default.0.clone()).filter(|_| is_new));
             let comparison = compare(harness, &workload.instance, &finalists, *threads, timing)?;
             complain(workload, &comparison, &progress);
-            failed += comparison.standings.iter().filter(|s| s.name == PICK && s.outcome.is_err()).count();
+            failed += comparison.standings.iter().filter(|s| s.name == PICK && s.has_failed()).count();
             shapes.extend(at_shape(workload, kernel, &comparison));
             progress.compared(shapes.len(), threads * workloads.len());
         }

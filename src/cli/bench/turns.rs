@@ -119,7 +119,7 @@ fn without_failures(
     workload: &WorkloadInstance,
     comparison: &Comparison,
 ) -> Result<Vec<Finalist>> {
-    for standing in comparison.standings.iter().filter(|standing| !standing.is_unknown()) {
+    for standing in comparison.standings.iter().filter(|standing| standing.has_failed()) {
         let Err(failure) = &standing.outcome else { continue };
         let on = place(comparison.threads);
         let why = format!("{} at {} on {on} {failure}", standing.name, wkl_text(&workload.wkl));
