@@ -133,24 +133,28 @@ fn test(TestArguments { steps: wanted, all, keep_going, list }: &TestArguments) 
     if runner::run(&steps, *keep_going, &provided) { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
-/// What steps are given beside the machine's own tools, by the variables in which they look for it.
+/// The path of something, which is fetched if it is not there; or a sentence.
+type Ensure = fn() -> Result<PathBuf, String>;
+
+/// What steps are given beside the machine's own tools, by the variables in which they look for it. Whoever fetches something waits for a
+/// registry and unpacks it on one core, so all do at once.
 fn provided(steps: &[steps::Step]) -> Result<Vec<(&'static str, PathBuf)>, String> {
-    let (builds, tests) = (steps.iter().any(steps::Step::builds), steps.iter().any(steps::Step::tests));
-    let mut provided = Vec::new();
-    if builds {
-        provided.push(("NVCC", toolkit::ensure()?));
-    }
-    if steps.iter().any(steps::Step::loads_onnx_runtime) {
-        provided.push(("ORT_DYLIB_PATH", onnxruntime::ensure()?));
-    }
-    if tests {
-        provided.push(("DIETCODE_PYTHON", peers::provision::python()?));
-        provided.push(("DIETCODE_CHROMIUM", chromium::ensure()?));
-    }
-    Ok(provided)
+    let any = |needs: fn(&steps::Step) -> bool| steps.iter().any(needs);
+    let all: [(bool, &str, Ensure); 4] = [
+        (any(steps::Step::builds), "NVCC", toolkit::ensure),
+        (any(steps::Step::loads_onnx_runtime), "ORT_DYLIB_PATH", onnxruntime::ensure),
+        (any(steps::Step::tests), "DIETCODE_PYTHON", peers::provision::python),
+        (any(steps::Step::tests), "DIETCODE_CHROMIUM", chromium::ensure),
+    ];
+    std::thread::scope(|scope| {
+        let needed = all.into_iter().filter(|(is_needed, ..)| *is_needed);
+        let fetching: Vec<_> = needed.map(|(_, variable, ensure)| (variable, scope.spawn(ensure))).collect();
+        let fetched = fetching.into_iter().map(|(variable, fetched)| (variable, fetched.join()));
+        fetched.map(|(variable, path)| Ok((variable, path.expect("errors are sentences")?))).collect()
+    })
 }
 
-fn provide(ensure: fn() -> Result<PathBuf, String>) -> ExitCode {
+fn provide(ensure: Ensure) -> ExitCode {
     match ensure() {
         Ok(program) => {
             println!("{}", program.display());
