@@ -42,13 +42,13 @@ pub fn blocks(def: &KernelDef) -> Program {
         output: params[def.output].clone(),
         output_index: def.output_index.iter().map(Expr::from).collect(),
         reduction: None,
-        epilogue: element(&def.epilogue, &params),
+        epilogue: element(&def.epilogue, computes, &params),
     };
     let blocks = match &def.reduction {
         None => vec![stored],
-        Some(syntax::Reduction { op, init, update, .. }) => {
-            let [init, update] = [init, update].map(|e| element(e, &params));
-            around_sum(stored, computes, Reduction { op: *op, init, update })
+        Some(syntax::Reduction { op, dtype, init, update, .. }) => {
+            let [init, update] = [init, update].map(|e| element(e, *dtype, &params));
+            around_sum(stored, Reduction { op: *op, dtype: *dtype, init, update })
         }
     };
     let prepared = def.prepared.iter().map(|prepared| laid_out(prepared, computes, &params[prepared.param])).collect();
@@ -73,12 +73,13 @@ fn laid_out(layout: &syntax::Prepared, computes: DType, tensor: &Arc<Buffer>) ->
 }
 
 /// The three blocks of a sum, from the one that stores.
-fn around_sum(stored: Block, computes: DType, reduction: Reduction) -> Vec<Block> {
+fn around_sum(stored: Block, reduction: Reduction) -> Vec<Block> {
+    let dtype = reduction.dtype;
     let spatial: Vec<IterVar> = stored.iters_of(Role::Spatial).cloned().collect();
     let moves = spatial.iter().any(|iter| reduction.init.uses(&iter.name));
     let moving = if moves { spatial.clone() } else { Vec::new() };
-    let start = elementwise(&stored, "start", computes, moving, reduction.init);
-    let mut sum = elementwise(&stored, "sum", computes, spatial.clone(), Expr::var(ACC));
+    let start = elementwise(&stored, "start", dtype, moving, reduction.init);
+    let mut sum = elementwise(&stored, "sum", dtype, spatial.clone(), Expr::var(ACC));
     let init = Expr::Load(start.output.clone(), start.output_index.clone());
     sum.name = stored.name.clone();
     sum.iters.clone_from(&stored.iters);
@@ -91,10 +92,10 @@ fn around_sum(stored: Block, computes: DType, reduction: Reduction) -> Vec<Block
 }
 
 /// A block that makes an intermediate with one element for each value of its variables.
-fn elementwise(of: &Block, what: &str, computes: DType, iters: Vec<IterVar>, epilogue: Expr) -> Block {
+fn elementwise(of: &Block, what: &str, dtype: DType, iters: Vec<IterVar>, epilogue: Expr) -> Block {
     let output = Buffer {
         name: format!("dietcode_{what}").into(),
-        dtype: computes,
+        dtype,
         shape: iters.iter().map(|iter| iter.extent.clone()).collect(),
         scope: Scope::Global,
         swizzle: 0,
@@ -143,7 +144,8 @@ fn taken(def: &KernelDef, condition: &Expr, iters: &mut [IterVar]) -> Vec<(Name,
 }
 
 fn condition(condition: &syntax::Condition, params: &[Arc<Buffer>]) -> Expr {
-    let side = |e: &syntax::Expr| Arc::new(element(e, params));
+    let computes = DType::computing(params.iter().map(|param| param.dtype));
+    let side = |e: &syntax::Expr| Arc::new(element(e, computes, params));
     Expr::Compare(condition.op, side(&condition.lhs), side(&condition.rhs))
 }
 
@@ -155,10 +157,9 @@ fn extent(form: &syntax::Affine) -> Expr {
     if may_be_negative { extent.max(Expr::Int(0)) } else { extent }
 }
 
-/// An element expression. Operators on elements are never folded: what the user wrote is what is computed.
-fn element(e: &syntax::Expr, params: &[Arc<Buffer>]) -> Expr {
-    let computes = DType::computing(params.iter().map(|param| param.dtype));
-    let sub = |e: &syntax::Expr| Arc::new(element(e, params));
+/// An element expression of a type. Operators on elements are never folded: what the user wrote is what is computed.
+fn element(e: &syntax::Expr, computes: DType, params: &[Arc<Buffer>]) -> Expr {
+    let sub = |e: &syntax::Expr| Arc::new(element(e, computes, params));
     match e {
         syntax::Expr::Acc => Expr::var(ACC),
         syntax::Expr::Literal(value) => Expr::Float(*value),
@@ -169,11 +170,11 @@ fn element(e: &syntax::Expr, params: &[Arc<Buffer>]) -> Expr {
         syntax::Expr::Binary(op, a, b) => Expr::Binary(binary_op(*op), sub(a), sub(b)),
         syntax::Expr::Call(Function::Powi, args) => match &args[..] {
             [base, syntax::Expr::Literal(n)] => {
-                Expr::Call(Function::Powi, vec![element(base, params), Expr::Int(*n as i64)])
+                Expr::Call(Function::Powi, vec![element(base, computes, params), Expr::Int(*n as i64)])
             }
             other => unreachable!("the front end lets an integer be the exponent of `powi`: {other:?}"),
         },
-        syntax::Expr::Call(f, args) => Expr::Call(*f, args.iter().map(|arg| element(arg, params)).collect()),
+        syntax::Expr::Call(f, args) => Expr::Call(*f, args.iter().map(|arg| element(arg, computes, params)).collect()),
         syntax::Expr::Select { op, lhs, rhs, then, otherwise } => {
             Expr::Select(Arc::new(Expr::Compare(*op, sub(lhs), sub(rhs))), sub(then), sub(otherwise))
         }

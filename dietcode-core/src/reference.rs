@@ -52,7 +52,8 @@ impl Precision {
                 };
                 &DOUBLE
             }
-            DType::F32 | DType::F16 | DType::BF16 => {
+            // Integers are exact.
+            DType::F32 | DType::F16 | DType::BF16 | DType::U8 | DType::I8 | DType::I32 => {
                 const SINGLE: Precision =
                     Precision { roundoff: -24, integers: 24, normal: -126, smallest: -149, largest: 127, ends: 0.0 };
                 &SINGLE
@@ -121,7 +122,7 @@ pub(crate) struct Rounding {
 pub(crate) fn rounding(dtype: DType, computes: DType) -> Option<Rounding> {
     let (significant, smallest, overflow) = match dtype {
         same if same == computes => return None,
-        DType::F64 => return None,
+        DType::F64 | DType::U8 | DType::I8 | DType::I32 => return None,
         DType::F32 => (24, -149, None),
         DType::F16 => (11, -24, Some(65536.0)),
         DType::BF16 => (8, -133, None),
@@ -356,7 +357,17 @@ impl<'a> Evaluator<'a> {
     }
 
     fn element(&mut self, block: &Block) -> Result<Approx> {
-        if let Some(reduction) = &block.reduction {
+        if let Some(reduction) = block.reduction.as_ref().filter(|reduction| reduction.dtype == DType::I32) {
+            let computes = std::mem::replace(&mut self.computes, DType::I32);
+            let mut sum = self.approx(&reduction.init)?;
+            let reduce: Vec<&IterVar> = block.iters_of(Role::Reduce).collect();
+            self.each(&reduce, &mut |evaluator| {
+                sum = wrapped(reduction.operator(), sum, evaluator.approx(&reduction.update)?)?;
+                Ok(())
+            })?;
+            self.computes = computes;
+            self.acc = Approx::exact(computes.rounded(sum.value));
+        } else if let Some(reduction) = &block.reduction {
             let init = self.approx(&reduction.init)?;
             let reduce: Vec<&IterVar> = block.iters_of(Role::Reduce).collect();
             let mut terms = Terms::none(reduction.op);
@@ -413,14 +424,26 @@ impl<'a> Evaluator<'a> {
             Expr::Float(value) => Approx::exact(self.computes.rounded(*value)),
             // The exponent of a power.
             Expr::Int(value) => Approx::exact(*value as f64),
+            Expr::Cast(_, index) if self.computes == DType::I32 => Approx::exact(f64::from(self.int(index)? as i32)),
             Expr::Cast(_, index) => match self.int(index)? {
                 held if held.unsigned_abs() <= 1 << self.precision().integers => Approx::exact(held as f64),
                 large => self.precision().rounded(large as f64, 0.0),
             },
             Expr::Load(buffer, index) => {
                 let (tensor, at) = self.element_of(buffer, index)?;
-                let element = tensor.elements()?.get(at);
-                Approx::exact(*element.ok_or_else(|| out_of_bounds(&buffer.name))?)
+                let element = *tensor.elements()?.get(at).ok_or_else(|| out_of_bounds(&buffer.name))?;
+                // Floats are widened, exactly; of integers, `f32` does not hold all.
+                Approx::exact(if buffer.dtype.is_integer() { self.computes.rounded(element) } else { element })
+            }
+            Expr::Binary(op, a, b) if self.computes == DType::I32 => wrapped(*op, self.approx(a)?, self.approx(b)?)?,
+            Expr::Call(function, args) if self.computes == DType::I32 => {
+                let args = args.iter().map(|arg| self.approx(arg)).collect::<Result<Vec<Approx>>>()?;
+                match (function, &args[..]) {
+                    (Function::Neg, [a]) => wrapped(BinaryOp::Sub, Approx::exact(0.0), *a)?,
+                    (Function::Max, [a, b]) => wrapped(BinaryOp::Max, *a, *b)?,
+                    (Function::Min, [a, b]) => wrapped(BinaryOp::Min, *a, *b)?,
+                    _ => return Err(Error::input(format!("`{function}` is not defined on integers"))),
+                }
             }
             Expr::Binary(op, a, b) => {
                 let (a, b, precision) = (self.approx(a)?, self.approx(b)?, self.precision());
@@ -463,6 +486,20 @@ impl<'a> Evaluator<'a> {
         let unsure = error > 0.0 && (a.value - b.value).abs() <= error;
         Ok(Compared { holds: holds(*op, &a.value, &b.value), sure: !unsure })
     }
+}
+
+/// What integers of 32 bits make, modulo 2³².
+fn wrapped(op: BinaryOp, a: Approx, b: Approx) -> Result<Approx> {
+    let (a, b) = (a.value as i64, b.value as i64);
+    let value = match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::Max => a.max(b),
+        BinaryOp::Min => a.min(b),
+        op => return Err(Error::input(format!("`{op}` is not defined on integers"))),
+    };
+    Ok(Approx::exact(f64::from(value as i32)))
 }
 
 /// The outcome of a comparison. Where its sides are closer than their errors, either branch may have been taken.

@@ -21,6 +21,9 @@ pub(crate) fn signature(def: &KernelDef) -> TokenStream {
             DType::F16 => quote!(F16),
             DType::BF16 => quote!(BF16),
             DType::F64 => quote!(F64),
+            DType::U8 => quote!(U8),
+            DType::I8 => quote!(I8),
+            DType::I32 => quote!(I32),
         };
         let dims = param.dims.iter().map(|dim| affine(def, dim));
         quote!(#runtime::Param { name: #name, dtype: #runtime::DType::#dtype, dims: &[#(#dims),*], mutable: #mutable })

@@ -80,6 +80,76 @@ fn a_library_takes_double() {
     assert!(said.contains("<dispatcher>") && !said.contains("wrong"), "{said}");
 }
 
+/// A quantised product with a zero point, which is an integer, and a scale for each column.
+const QUANTISED: &str = "#[dynamic_kernel]
+pub fn quantised(zero: i32, x: &[[u8; K]; M], w: &[[i8; K]; N], b: &[i32; N], s: &[f32; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = b[j];
+            for k in 0..K {
+                acc += (i32::from(x[i][k]) - zero) * i32::from(w[j][k]);
+            }
+            y[i][j] = acc as f32 * s[j];
+        }
+    }
+}
+
+#[dynamic_kernel]
+pub fn summed(x: &[[u8; K]; M], w: &[[i8; K]; N], y: &mut [[i32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            for k in 0..K {
+                y[i][j] += i32::from(x[i][k]) * i32::from(w[j][k]);
+            }
+        }
+    }
+}
+";
+
+const CALL_QUANTISED: &str = "
+import numpy as np
+import few
+
+drawn = np.random.default_rng(1)
+x, w = drawn.integers(0, 256, (5, 67), dtype=np.uint8), drawn.integers(-128, 128, (19, 67), dtype=np.int8)
+b, s = drawn.integers(-1000, 1000, 19, dtype=np.int32), drawn.random(19, dtype=np.float32)
+wide, y = x.astype(np.int64), np.full((5, 19), np.nan, dtype=np.float32)
+few.quantised(128, x, w, b, s, y)
+assert (y == (b + (wide - 128) @ w.astype(np.int64).T).astype(np.float32) * s).all(), y
+sums = np.ones((5, 19), dtype=np.int32)
+few.summed(x, w, sums)
+assert (sums == 1 + wide @ w.astype(np.int64).T).all(), sums
+for zero in (1 << 31, 0.5):
+    try:
+        few.quantised(zero, x, w, b, s, y)
+    except (TypeError, ValueError) as error:
+        print(error)
+import few.explore
+few.explore.main(['quantised', 'summed'])
+";
+
+#[test]
+fn a_library_takes_integers() {
+    let place = Place::new();
+    for function in ["quantised", "summed"] {
+        let config = format!(
+            r#"{{ "kernel": {{ "source": "few.rs", "function": "{function}" }}, "shape": {{ "M": "M", "N": 19, "K": 67 }},
+                "wkl_insts": [{{ "M": 9 }}] }}"#
+        );
+        fs::write(place.path(&format!("{function}.json")), config).unwrap();
+    }
+    fs::write(place.path("few.rs"), QUANTISED).unwrap();
+    fs::write(place.path("call_few.py"), CALL_QUANTISED).unwrap();
+    place.follow("dietcode build-lib quantised.json summed.json -o ../few --name few --python");
+    let header = fs::read_to_string(place.path("../few/few.h")).unwrap();
+    for part in ["\n    int32_t zero,\n    const uint8_t *x, ", "\n    const int8_t *w, ", "\n    int32_t *y, "] {
+        assert!(header.contains(part), "{part}: {header}");
+    }
+    let said = place.follow("PYTHONPATH=../few/python python3 call_few.py");
+    assert!(said.contains("`zero` is 2147483648, which is no integer of 32 bits"), "{said}");
+    assert!(said.contains("<dispatcher>") && !said.contains("wrong"), "{said}");
+}
+
 #[test]
 fn the_readme_is_followed_from_c_and_from_python() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();

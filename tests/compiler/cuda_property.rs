@@ -25,7 +25,7 @@ const BATCH: usize = 10;
 type Draw = fn(&mut StdRng, usize, &DeviceLimits) -> Option<(KernelDef, Blocked)>;
 
 fn any_nest(rng: &mut StdRng, number: usize, device: &DeviceLimits) -> Option<(KernelDef, Blocked)> {
-    let def = nests::random(rng, &format!("case{number}"));
+    let def = nests::any(rng, &format!("case{number}"));
     blocked::random(rng, &def, device).map(|blocked| (def, blocked))
 }
 

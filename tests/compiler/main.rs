@@ -20,6 +20,7 @@ mod gemm;
 mod golden;
 mod half_conversions;
 mod imports;
+mod integers;
 mod lowering;
 mod micro_kernels;
 mod occupancy;

@@ -42,7 +42,7 @@ struct Redrawn {
 /// The case of a seed: a nest, a schedule that lowers, its units, and the values of the shape variables.
 fn case(seed: u64, number: usize, target: &CpuTarget, redrawn: &Redrawn) -> Case {
     let mut rng = StdRng::seed_from_u64(seed);
-    let def = nests::prepared(nests::random(&mut rng, &format!("case{number}")));
+    let def = nests::prepared(nests::any(&mut rng, &format!("case{number}")));
     let program = frontend::program(&def);
     let (unit, schedule) = loop {
         let schedule = match rng.random_range(0..3) {

@@ -35,7 +35,7 @@ fn through_json(trace: &Trace) -> Trace {
 
 /// Any nest with any schedule of it.
 fn case(rng: &mut StdRng, target: &CpuTarget) -> (KernelDef, Schedule) {
-    let def = nests::prepared(nests::random(rng, "case"));
+    let def = nests::prepared(nests::any(rng, "case"));
     let program = frontend::program(&def);
     let schedule = match rng.random_bool(0.5) {
         true => schedules::primitives(rng, &program),
@@ -123,7 +123,7 @@ fn a_damaged_trace_is_refused_or_holds() {
 
 #[test]
 fn what_is_open_or_odd_is_told() {
-    let def = nests::random(&mut StdRng::seed_from_u64(1), "case");
+    let def = nests::any(&mut StdRng::seed_from_u64(1), "case");
     let program = frontend::program(&def);
     let first = program.blocks[0].iters[0].name.to_string();
     let split = |factor: &str, into: &str| {

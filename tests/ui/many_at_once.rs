@@ -1,7 +1,7 @@
 use dietcode_macros::dynamic_kernel;
 
 #[dynamic_kernel(cfg = "a.json")]
-async fn f(x: &[u8; M], w: &[[f32; N]], y: &mut [f32; M + Q]) -> f32 {
+async fn f(x: &[u16; M], w: &[[f32; N]], y: &mut [f32; M + Q]) -> f32 {
     for i in 1..M {
         let v = w[i * i].log();
         x[i] = 0.0;

@@ -57,7 +57,7 @@
   DIETCODE_PICK(F, T, I)
 
 #define DIETCODE_TYPES(n)                                                                        \
-  typedef int32_t dietcode_i32x##n __attribute__((vector_size(4 * (n))));                        \
+  typedef int32_t dietcode_s32x##n __attribute__((vector_size(4 * (n))));                        \
   typedef int64_t dietcode_i64x##n __attribute__((vector_size(8 * (n))));                        \
   typedef double dietcode_f64x##n __attribute__((vector_size(8 * (n))));
 DIETCODE_TYPES(2)
@@ -66,10 +66,10 @@ DIETCODE_TYPES(8)
 DIETCODE_TYPES(16)
 DIETCODE_ONE(f, float, int32_t)
 DIETCODE_ONE(_f64, double, int64_t)
-DIETCODE_MANY(_f32x2, dietcode_f32x2, dietcode_i32x2)
-DIETCODE_MANY(_f32x4, dietcode_f32x4, dietcode_i32x4)
-DIETCODE_MANY(_f32x8, dietcode_f32x8, dietcode_i32x8)
-DIETCODE_MANY(_f32x16, dietcode_f32x16, dietcode_i32x16)
+DIETCODE_MANY(_f32x2, dietcode_f32x2, dietcode_s32x2)
+DIETCODE_MANY(_f32x4, dietcode_f32x4, dietcode_s32x4)
+DIETCODE_MANY(_f32x8, dietcode_f32x8, dietcode_s32x8)
+DIETCODE_MANY(_f32x16, dietcode_f32x16, dietcode_s32x16)
 DIETCODE_MANY(_f64x2, dietcode_f64x2, dietcode_i64x2)
 DIETCODE_MANY(_f64x4, dietcode_f64x4, dietcode_i64x4)
 DIETCODE_MANY(_f64x8, dietcode_f64x8, dietcode_i64x8)
@@ -129,7 +129,7 @@ DIETCODE_STEP(_f64x8, dietcode_f64x8, a * b + c)
                             dietcode_real##F((all - half + 127) << 23), DIETCODE_ALL(T, -0.0f)); \
   }
 DIETCODE_SCALE(f, float, int32_t)
-DIETCODE_SCALE(_f32x2, dietcode_f32x2, dietcode_i32x2)
+DIETCODE_SCALE(_f32x2, dietcode_f32x2, dietcode_s32x2)
 #ifdef __AVX512VL__
 static inline dietcode_f32x4 dietcode_scale_f32x4(dietcode_f32x4 x, dietcode_f32x4 n, dietcode_f32x4 shifted) {
   return __builtin_ia32_scalefps128_mask(x, n, x, -1);
@@ -138,15 +138,15 @@ static inline dietcode_f32x8 dietcode_scale_f32x8(dietcode_f32x8 x, dietcode_f32
   return __builtin_ia32_scalefps256_mask(x, n, x, -1);
 }
 #else
-DIETCODE_SCALE(_f32x4, dietcode_f32x4, dietcode_i32x4)
-DIETCODE_SCALE(_f32x8, dietcode_f32x8, dietcode_i32x8)
+DIETCODE_SCALE(_f32x4, dietcode_f32x4, dietcode_s32x4)
+DIETCODE_SCALE(_f32x8, dietcode_f32x8, dietcode_s32x8)
 #endif
 #ifdef __AVX512F__
 static inline dietcode_f32x16 dietcode_scale_f32x16(dietcode_f32x16 x, dietcode_f32x16 n, dietcode_f32x16 shifted) {
   return __builtin_ia32_scalefps512_mask(x, n, x, -1, 4);
 }
 #else
-DIETCODE_SCALE(_f32x16, dietcode_f32x16, dietcode_i32x16)
+DIETCODE_SCALE(_f32x16, dietcode_f32x16, dietcode_s32x16)
 #endif
 
 /* exp, exp2: 2^n * e^r, where n is the nearest integer and |r| <= ln 2 / 2. Beyond the bounds of x the result is 0 or infinite.
@@ -288,10 +288,10 @@ DIETCODE_SCALE(_f32x16, dietcode_f32x16, dietcode_i32x16)
     return dietcode_signed##F(DIETCODE_WHERE(F, size < 1.15f, p, 1 - q), x);                     \
   }
 DIETCODE_MATH_OF(f, float, int32_t)
-DIETCODE_MATH_OF(_f32x2, dietcode_f32x2, dietcode_i32x2)
-DIETCODE_MATH_OF(_f32x4, dietcode_f32x4, dietcode_i32x4)
-DIETCODE_MATH_OF(_f32x8, dietcode_f32x8, dietcode_i32x8)
-DIETCODE_MATH_OF(_f32x16, dietcode_f32x16, dietcode_i32x16)
+DIETCODE_MATH_OF(_f32x2, dietcode_f32x2, dietcode_s32x2)
+DIETCODE_MATH_OF(_f32x4, dietcode_f32x4, dietcode_s32x4)
+DIETCODE_MATH_OF(_f32x8, dietcode_f32x8, dietcode_s32x8)
+DIETCODE_MATH_OF(_f32x16, dietcode_f32x16, dietcode_s32x16)
 
 /* x^y = 2^(y * log2 |x|), in double: |x| = 2^e * m, where m is between 1/sqrt 2 and sqrt 2, and log2 m = s * p(s^2), s = (m - 1) / (m + 1).
  * D are doubles, L integers of their size. The sign is that of x if y is odd. */
@@ -346,9 +346,9 @@ DIETCODE_CONVERT(_f32x2, dietcode_f32x2, dietcode_f64x2)
 DIETCODE_CONVERT(_f32x4, dietcode_f32x4, dietcode_f64x4)
 DIETCODE_CONVERT(_f32x8, dietcode_f32x8, dietcode_f64x8)
 DIETCODE_POW_OF(f, float, int32_t, _f64, double, int64_t)
-DIETCODE_POW_OF(_f32x2, dietcode_f32x2, dietcode_i32x2, _f64x2, dietcode_f64x2, dietcode_i64x2)
-DIETCODE_POW_OF(_f32x4, dietcode_f32x4, dietcode_i32x4, _f64x4, dietcode_f64x4, dietcode_i64x4)
-DIETCODE_POW_OF(_f32x8, dietcode_f32x8, dietcode_i32x8, _f64x8, dietcode_f64x8, dietcode_i64x8)
+DIETCODE_POW_OF(_f32x2, dietcode_f32x2, dietcode_s32x2, _f64x2, dietcode_f64x2, dietcode_i64x2)
+DIETCODE_POW_OF(_f32x4, dietcode_f32x4, dietcode_s32x4, _f64x4, dietcode_f64x4, dietcode_i64x4)
+DIETCODE_POW_OF(_f32x8, dietcode_f32x8, dietcode_s32x8, _f64x8, dietcode_f64x8, dietcode_i64x8)
 DIETCODE_POW_BOTH(_f32x16, dietcode_f32x16, dietcode_f32x8, _f32x8)
 
 /* Lane by lane, which is one instruction each, or a few: what C's library and dietcode.h have of a float, f standing behind their names. */

@@ -27,7 +27,9 @@ pub const DIETCODE_H: &str = concat!(
     "\n",
     include_str!("dietcode_math.h"),
     "\n",
-    include_str!("dietcode_f64.h")
+    include_str!("dietcode_f64.h"),
+    "\n",
+    include_str!("dietcode_integers.h")
 );
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use super::TranslationUnit;
 use super::c::{self, C, include};
 use super::printer::{Expressions, element_type};
 use crate::ir::function::{self, Row, Spread, row};
-use crate::ir::{ACC, BinaryOp, Block, Buffer, DType, Expr, Function, IterVar, Name, Program, ReduceOp};
+use crate::ir::{ACC, BinaryOp, Block, Buffer, DType, Expr, Function, IterVar, Name, Program, ReduceOp, Reduction};
 use crate::reference::{Precision, Rounding, rounding};
 
 /// The translation unit of the oracle of a nest and its program; it has one phase.
@@ -180,7 +180,13 @@ impl<'a> ReferencePrinter<'a> {
     /// One element of the output.
     fn element(&mut self) {
         let acc = self.accumulator();
-        let result = self.pair(&self.block.epilogue.clone(), &acc);
+        let result = match self.computes {
+            DType::I32 => {
+                let value = self.integer(&self.block.epilogue.clone());
+                Pair::exact(self.temporary(format_args!("(int32_t)({value})")))
+            }
+            _ => self.pair(&self.block.epilogue.clone(), &acc),
+        };
         let offset = self.exprs.offset(&self.block.output, &self.block.output_index);
         let offset = self.exprs.text(&offset);
         let result = self.stored(result);
@@ -210,6 +216,9 @@ impl<'a> ReferencePrinter<'a> {
     /// The accumulator: terms combined in double precision, and beside them what their bound is made of.
     fn accumulator(&mut self) -> Pair {
         let Some(reduction) = &self.block.reduction else { return Pair::exact("0.0") };
+        if reduction.dtype == DType::I32 {
+            return self.sum_of_integers(reduction);
+        }
         let init = self.pair(&reduction.init, &Pair::exact("0.0"));
         let (declared, simd) = match reduction.op {
             ReduceOp::Sum => ("dietcode_sum = 0.0, dietcode_size = 0.0, dietcode_error = 0.0", Some("+")),
@@ -241,6 +250,46 @@ impl<'a> ReferencePrinter<'a> {
             ReduceOp::Prod => self.product(&init, &terms),
             ReduceOp::Max => self.extreme(&init, ">"),
             ReduceOp::Min => self.extreme(&init, "<"),
+        }
+    }
+
+    /// An accumulator of integers, which is exact, and what it is as a number of the type that is computed in.
+    fn sum_of_integers(&mut self, reduction: &Reduction) -> Pair {
+        let around = self.exprs.set_computes(DType::I32);
+        let init = self.integer(&reduction.init);
+        self.line(format_args!("dietcode_i32 dietcode_sum = {init};"));
+        let reduce: Vec<IterVar> = self.block.iters_of(Role::Reduce).cloned().collect();
+        reduce.iter().for_each(|iter| self.open_loop(iter));
+        let term = self.integer(&reduction.update);
+        let sum = combined(reduction.operator(), "dietcode_sum", &term);
+        self.line(format_args!("dietcode_sum = {sum};"));
+        reduce.iter().for_each(|_| self.close());
+        self.exprs.set_computes(around);
+        match around {
+            DType::I32 => Pair::exact("dietcode_sum"),
+            float => Pair::exact(self.temporary(format_args!("({})(int32_t)dietcode_sum", element_type(float)))),
+        }
+    }
+
+    /// The text of an expression of integers.
+    fn integer(&self, e: &Expr) -> String {
+        match e {
+            Expr::Var(name) if is_acc(name) => "dietcode_sum".to_owned(),
+            Expr::Float(value) => format!("(dietcode_i32)({}u)", DType::I32.rounded(*value) as i32 as u32),
+            Expr::Load(buffer, index) if *buffer == self.block.output => self.exprs.element(buffer, index),
+            Expr::Load(..) => self.exprs.text(e),
+            Expr::Cast(_, index) => format!("(dietcode_i32)({})", self.exprs.text(index)),
+            Expr::Binary(op, a, b) => combined(*op, &self.integer(a), &self.integer(b)),
+            Expr::Call(function, args) => {
+                let args: Vec<String> = args.iter().map(|arg| self.integer(arg)).collect();
+                match (function, &args[..]) {
+                    (Function::Neg, [a]) => combined(BinaryOp::Sub, "0u", a),
+                    (Function::Max, [a, b]) => combined(BinaryOp::Max, a, b),
+                    (Function::Min, [a, b]) => combined(BinaryOp::Min, a, b),
+                    _ => unreachable!("the front end makes no such call of integers: {e}"),
+                }
+            }
+            other => unreachable!("the front end makes no such expression of integers: {other}"),
         }
     }
 
@@ -501,6 +550,15 @@ impl<'a> ReferencePrinter<'a> {
         };
         let error = Some(self.temporary(error));
         Pair { value, error }
+    }
+}
+
+/// What integers make modulo 2³².
+fn combined(op: BinaryOp, a: &str, b: &str) -> String {
+    match op {
+        BinaryOp::Max => format!("dietcode_larger_i32({a}, {b})"),
+        BinaryOp::Min => format!("dietcode_smaller_i32({a}, {b})"),
+        op => format!("({a} {op} {b})"),
     }
 }
 

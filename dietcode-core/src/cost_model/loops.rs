@@ -1,7 +1,7 @@
 //! What every count of loops needs of an expression: its value at a shape, whether it moves with a loop, what it computes.
 
 use crate::ir::function::row;
-use crate::ir::{BinaryOp, Expr, Name, holds};
+use crate::ir::{BinaryOp, DType, Expr, Name, holds};
 
 /// The value of an integer expression; variables that `value` does not know should be 0, as in the first block.
 pub fn count(e: &Expr, value: &impl Fn(&str) -> f64) -> f64 {
@@ -36,19 +36,27 @@ pub(super) fn moves(e: &Expr, var: &str, lets: &[(Name, Expr)]) -> bool {
     e.uses(var) || lets.iter().enumerate().any(through)
 }
 
-/// Instructions on elements; indices and conditions on them are not counted.
-pub(super) fn instructions(e: &Expr) -> f64 {
+/// Instructions on elements of the type that is stored; indices and conditions on them are not counted. A product of integers of 32 bits is two,
+/// and none is fused with a sum.
+pub(super) fn instructions(e: &Expr, stored: DType) -> f64 {
+    let instructions = |e: &Expr| instructions(e, stored);
     match e {
         Expr::Binary(op, a, b) => {
             let product = |e: &Expr| matches!(e, Expr::Binary(BinaryOp::Mul, ..));
             let fused = *op == BinaryOp::Add && (product(a) || product(b));
-            instructions(a) + instructions(b) + if fused { 0.0 } else { 1.0 }
+            let own = match (stored.is_integer(), op) {
+                (true, BinaryOp::Mul) => 2.0,
+                (false, _) if fused => 0.0,
+                _ => 1.0,
+            };
+            instructions(a) + instructions(b) + own
         }
         Expr::Compare(_, a, b) => instructions(a) + instructions(b) + 1.0,
         Expr::Select(_, a, b) => instructions(a) + instructions(b) + 1.0,
         Expr::Call(function, arguments) => {
             arguments.iter().map(instructions).sum::<f64>() + row(*function).instructions
         }
+        Expr::Cast(_, e) if e.is_element() => instructions(e) + 1.0,
         Expr::Int(_) | Expr::Float(_) | Expr::Var(_) | Expr::Load(..) | Expr::Cast(..) => 0.0,
     }
 }

@@ -14,10 +14,11 @@ fn one_block(def: &KernelDef) -> Program {
         output_index: def.output_index.iter().map(Expr::from).collect(),
         reduction: def.reduction.as_ref().map(|reduction| Reduction {
             op: reduction.op,
-            init: element(&reduction.init, &params),
-            update: element(&reduction.update, &params),
+            dtype: reduction.dtype,
+            init: element(&reduction.init, reduction.dtype, &params),
+            update: element(&reduction.update, reduction.dtype, &params),
         }),
-        epilogue: element(&def.epilogue, &params),
+        epilogue: element(&def.epilogue, def.computes_in(), &params),
     }];
     program
 }

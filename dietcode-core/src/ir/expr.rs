@@ -27,7 +27,7 @@ pub enum Expr {
     Select(Arc<Expr>, Arc<Expr>, Arc<Expr>),
     /// An element of a buffer, as a number of the type that the program computes in, whatever the buffer's type is.
     Load(Arc<Buffer>, Vec<Expr>),
-    /// A conversion from an integer.
+    /// A conversion from an integer: of an index, or of an element that is computed in `i32`.
     Cast(DType, Arc<Expr>),
     /// An elementwise function; the exponent of `powi` is an [`Expr::Int`].
     Call(Function, Vec<Expr>),

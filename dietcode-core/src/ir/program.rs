@@ -98,6 +98,8 @@ pub struct Block {
 pub struct Reduction {
     /// How terms are combined, in any order and grouping.
     pub op: ReduceOp,
+    /// The type of the accumulator and of the terms.
+    pub dtype: DType,
     /// What the accumulator starts with.
     pub init: Expr,
     /// The terms.
@@ -119,20 +121,24 @@ pub struct IterVar {
 pub const ACC: &str = "dietcode_acc";
 
 impl Reduction {
-    /// What a part of it starts with. It is the same for all types that programs compute in.
+    /// What a part of it starts with.
     pub fn identity(&self) -> Expr {
-        Expr::Float(self.op.identity(DType::F32))
+        Expr::Float(self.op.identity(self.dtype))
     }
 
     /// An accumulator and a term, or the two parts of a reduction, the earlier one first.
     pub fn combine(&self, acc: Expr, term: Expr) -> Expr {
-        let op = match self.op {
+        Expr::Binary(self.operator(), Arc::new(acc), Arc::new(term))
+    }
+
+    /// What combines them.
+    pub(crate) fn operator(&self) -> BinaryOp {
+        match self.op {
             ReduceOp::Sum => BinaryOp::Add,
             ReduceOp::Prod => BinaryOp::Mul,
             ReduceOp::Max => BinaryOp::Max,
             ReduceOp::Min => BinaryOp::Min,
-        };
-        Expr::Binary(op, Arc::new(acc), Arc::new(term))
+        }
     }
 
     /// The terms, if it is a sum.
@@ -153,10 +159,10 @@ impl Block {
         self.iters_of(Role::Spatial).map(|iter| &iter.name).find(|name| last.coefficient(name) == 1)
     }
 
-    /// Whether the output is a sum as it is, of the type that the program computes in, so that atomic additions may meet in it.
-    pub fn holds_sum(&self, computes: DType) -> bool {
-        let is_sum = self.reduction.as_ref().is_some_and(|reduction| reduction.op == ReduceOp::Sum);
-        is_sum && self.epilogue == Expr::var(ACC) && self.output.dtype == computes
+    /// Whether the output is a sum as it is, of the sum's type, so that atomic additions may meet in it.
+    pub fn holds_sum(&self) -> bool {
+        let sum = self.reduction.as_ref().filter(|reduction| reduction.op == ReduceOp::Sum);
+        self.epilogue == Expr::var(ACC) && sum.is_some_and(|sum| sum.dtype == self.output.dtype)
     }
 
     /// The distinct reads of tensors in the accumulating part, in order of appearance: buffer and index. Scalars are no
@@ -192,9 +198,15 @@ impl Program {
         shape.get(self.shape_vars.iter().position(|known| **known == *var)?).copied()
     }
 
-    /// The type that sums, temporaries and tiles of the program have.
+    /// The type that values are computed in before they are stored, and sums unless they are of integers.
     pub fn computes_in(&self) -> DType {
         DType::computing(self.params.iter().map(|param| param.dtype))
+    }
+
+    /// The type that sums have, and so tiles, panels and parts of sums; as long as the one that is computed in.
+    pub fn sums_in(&self) -> DType {
+        let sum = self.blocks.iter().find_map(|block| block.reduction.as_ref());
+        sum.map_or_else(|| self.computes_in(), |sum| sum.dtype)
     }
 
     /// An operand, if it is laid out before calls.

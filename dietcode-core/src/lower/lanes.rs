@@ -84,7 +84,7 @@ fn is_lanewise(e: &Expr, lane: &str) -> bool {
                 };
                 chosen && is_lanewise(then, lane) && is_lanewise(otherwise, lane)
             }
-            Expr::Cast(..) => true,
+            Expr::Cast(_, e) => !e.is_element() || is_lanewise(e, lane),
             _ => false,
         }
 }

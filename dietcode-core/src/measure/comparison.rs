@@ -108,7 +108,7 @@ impl Baselines {
             // f32 without tf32 is held to the bounds of f32, so that it is seen to be that. With tf32 it need not round as we do.
             let arithmetic = match dtype {
                 DType::F32 if tf32 => Arithmetic::TruncatedTf32,
-                DType::F32 | DType::F64 => Arithmetic::F32,
+                DType::F32 | DType::F64 | DType::U8 | DType::I8 | DType::I32 => Arithmetic::F32,
                 DType::F16 | DType::BF16 => Arithmetic::MatrixUnit,
             };
             finalists.push(finalist(

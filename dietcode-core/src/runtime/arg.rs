@@ -14,7 +14,7 @@ use super::view_mut::TensorMut;
 use crate::{Error, Result};
 
 /// A tensor of a call, made from a [`TensorRef`] (an input) or a [`TensorMut`] (the output), or from a view of device memory;
-/// or a scalar, made from an `f32` or an `f64`, which goes wherever the tensors are.
+/// or a scalar, made from an `f32`, an `f64` or an `i32`, which goes wherever the tensors are.
 pub struct Arg<'a> {
     dtype: DType,
     value: Value,
@@ -40,6 +40,7 @@ pub(super) enum Value {
 pub(super) enum Scalar {
     F32(f32),
     F64(f64),
+    I32(i32),
 }
 
 impl Scalar {
@@ -48,6 +49,7 @@ impl Scalar {
         match self {
             Scalar::F32(scalar) => std::ptr::from_ref(scalar).cast_mut().cast(),
             Scalar::F64(scalar) => std::ptr::from_ref(scalar).cast_mut().cast(),
+            Scalar::I32(scalar) => std::ptr::from_ref(scalar).cast_mut().cast(),
         }
     }
 
@@ -56,6 +58,7 @@ impl Scalar {
         match self {
             Scalar::F32(scalar) => scalar.into(),
             Scalar::F64(scalar) => scalar,
+            Scalar::I32(scalar) => scalar.into(),
         }
     }
 }
@@ -235,6 +238,18 @@ impl TryFrom<Arg<'_>> for f64 {
     }
 }
 
+impl TryFrom<Arg<'_>> for i32 {
+    type Error = Error;
+
+    /// The scalar, if it is one of that type.
+    fn try_from(arg: Arg<'_>) -> Result<i32> {
+        match arg.scalar() {
+            Some(Scalar::I32(scalar)) => Ok(scalar),
+            _ => Err(Error::input(format!("{arg:?} is no scalar of i32"))),
+        }
+    }
+}
+
 /// What a launch on a device hands over, and what views of device memory, arguments of a known element type, are made of.
 #[cfg(feature = "cuda")]
 impl<'a> Arg<'a> {
@@ -286,11 +301,18 @@ impl From<f64> for Arg<'_> {
     }
 }
 
+impl From<i32> for Arg<'_> {
+    fn from(scalar: i32) -> Self {
+        Arg::of_scalar(DType::I32, Scalar::I32(scalar))
+    }
+}
+
 impl fmt::Debug for Arg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.value {
             Value::Scalar(Scalar::F32(scalar)) => return write!(f, "Arg {{ scalar: {scalar:?} }}"),
             Value::Scalar(Scalar::F64(scalar)) => return write!(f, "Arg {{ scalar: {scalar:?} }}"),
+            Value::Scalar(Scalar::I32(scalar)) => return write!(f, "Arg {{ scalar: {scalar:?} }}"),
             Value::Tensor(_) | Value::Prepared(..) => {}
         }
         let (shape, strides) = (self.shape(), self.strides());

@@ -72,6 +72,12 @@ impl Fixed for f64 {
     }
 }
 
+impl Fixed for i32 {
+    fn arg(&self) -> Arg<'_> {
+        Arg::from(*self)
+    }
+}
+
 impl<T: Element> Fixed for Prepared<T> {
     fn arg(&self) -> Arg<'_> {
         Arg::from(self)
@@ -153,6 +159,9 @@ impl<const N: usize> CustomOp<N> {
             Some(DType::F16) => candle_core::DType::F16,
             Some(DType::BF16) => candle_core::DType::BF16,
             Some(DType::F64) => candle_core::DType::F64,
+            Some(DType::U8) => candle_core::DType::U8,
+            Some(DType::I32) => candle_core::DType::I32,
+            Some(DType::I8) => return Err(signature.error("candle has no tensors of i8").into()),
             Some(DType::F32) | None => candle_core::DType::F32,
         };
         let mut result = inputs[0].0.device().zeros_impl(&shape, dtype)?;
@@ -262,6 +271,8 @@ impl Storage for CpuStorage {
             CpuStorage::F16(data) => arg(data, start, layout),
             CpuStorage::BF16(data) => arg(data, start, layout),
             CpuStorage::F64(data) => arg(data, start, layout),
+            CpuStorage::U8(data) => arg(data, start, layout),
+            CpuStorage::I32(data) => arg(data, start, layout),
             _ => Ok(None),
         }
     }
@@ -277,6 +288,8 @@ impl Storage for CpuStorage {
             CpuStorage::F16(data) => arg(data, start, layout),
             CpuStorage::BF16(data) => arg(data, start, layout),
             CpuStorage::F64(data) => arg(data, start, layout),
+            CpuStorage::U8(data) => arg(data, start, layout),
+            CpuStorage::I32(data) => arg(data, start, layout),
             _ => Ok(None),
         }
     }

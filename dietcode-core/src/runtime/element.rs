@@ -15,16 +15,28 @@ pub enum DType {
     BF16,
     /// IEEE 754 binary64.
     F64,
+    /// An unsigned integer of 8 bits.
+    U8,
+    /// A signed integer of 8 bits.
+    I8,
+    /// A signed integer of 32 bits.
+    I32,
 }
 
 impl DType {
     /// The size of an element.
     pub const fn bytes(self) -> usize {
         match self {
-            DType::F32 => 4,
+            DType::F32 | DType::I32 => 4,
             DType::F16 | DType::BF16 => 2,
             DType::F64 => 8,
+            DType::U8 | DType::I8 => 1,
         }
+    }
+
+    /// Whether its numbers are integers.
+    pub const fn is_integer(self) -> bool {
+        matches!(self, DType::U8 | DType::I8 | DType::I32)
     }
 }
 
@@ -36,6 +48,9 @@ impl fmt::Display for DType {
             DType::F16 => "f16",
             DType::BF16 => "bf16",
             DType::F64 => "f64",
+            DType::U8 => "u8",
+            DType::I8 => "i8",
+            DType::I32 => "i32",
         })
     }
 }
@@ -62,6 +77,18 @@ impl Element for f64 {
     const DTYPE: DType = DType::F64;
 }
 
+impl Element for u8 {
+    const DTYPE: DType = DType::U8;
+}
+
+impl Element for i8 {
+    const DTYPE: DType = DType::I8;
+}
+
+impl Element for i32 {
+    const DTYPE: DType = DType::I32;
+}
+
 mod sealed {
     #[cfg(not(feature = "cuda"))]
     pub trait Sealed {}
@@ -70,6 +97,9 @@ mod sealed {
     pub trait Sealed: cudarc::driver::DeviceRepr {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
+    impl Sealed for u8 {}
+    impl Sealed for i8 {}
+    impl Sealed for i32 {}
     impl Sealed for half::f16 {}
     impl Sealed for half::bf16 {}
 }

@@ -27,6 +27,8 @@ pub enum Operand {
     Scalar(f32),
     /// A scalar of 64 bits.
     Double(f64),
+    /// A scalar that is an integer.
+    Integer(i32),
     /// A tensor in host memory.
     Tensor {
         /// Its first element.
@@ -172,6 +174,7 @@ impl Operand {
         match self {
             Operand::Scalar(scalar) => Ok(Arg::from(scalar)),
             Operand::Double(scalar) => Ok(Arg::from(scalar)),
+            Operand::Integer(scalar) => Ok(Arg::from(scalar)),
             // SAFETY: as the caller vouches.
             Operand::Tensor { data, shape, strides } => unsafe {
                 let layout = layout(param, shape, strides)?;

@@ -23,6 +23,7 @@ use super::arg::Arg;
 use super::element::{DType, Element};
 use super::kernel::Kernel;
 use super::layout::Layout;
+use super::signature::Param;
 use super::view::TensorRef;
 use super::view_mut::TensorMut;
 use crate::{Error, Result};
@@ -77,12 +78,19 @@ impl OrtOperator for Operator {
 
     fn create_kernel<'attr>(&self, node: &KernelContext<'attr>) -> ort::Result<Node> {
         let scalars = self.kernel.signature.params.iter().filter(|param| param.is_scalar());
-        let scalar = |name: &str| {
-            let missing =
-                || format!("the scalar `{name}` must be an attribute of the node, a float, but there is none");
-            node.get(name).ok_or_else(|| self.kernel.signature.error(&missing()))
+        let scalar = |param: &Param| {
+            let (value, kind) = match param.dtype {
+                DType::I32 => {
+                    let value = node.get::<i64>(param.name).and_then(|value| i32::try_from(value).ok());
+                    (value.map(f64::from), "an integer of 32 bits")
+                }
+                _ => (node.get::<f32>(param.name).map(f64::from), "a float"),
+            };
+            let name = param.name;
+            let missing = || format!("the scalar `{name}` must be an attribute of the node, {kind}, but there is none");
+            value.ok_or_else(|| self.kernel.signature.error(&missing()))
         };
-        let scalars = scalars.map(|param| scalar(param.name)).collect::<Result<_>>()?;
+        let scalars = scalars.map(scalar).collect::<Result<_>>()?;
         Ok(Node { kernel: self.kernel, output: self.output, scalars })
     }
 }
@@ -92,7 +100,7 @@ pub struct Node {
     kernel: &'static Kernel,
     output: usize,
     /// In the order of the parameters.
-    scalars: Vec<f32>,
+    scalars: Vec<f64>,
 }
 
 impl OrtKernel for Node {
@@ -104,13 +112,21 @@ impl OrtKernel for Node {
         for param in signature.params.iter().filter(|param| !param.mutable) {
             let arg = match param.is_scalar() {
                 // ONNX has no attributes of f64.
-                true if param.dtype == DType::F64 => scalars.next().map(|scalar| Ok(Arg::from(f64::from(*scalar)))),
-                true => scalars.next().map(|scalar| Ok(Arg::from(*scalar))),
+                true => scalars.next().map(|scalar| {
+                    Ok(match param.dtype {
+                        DType::F64 => Arg::from(*scalar),
+                        DType::I32 => Arg::from(*scalar as i32),
+                        _ => Arg::from(*scalar as f32),
+                    })
+                }),
                 false => tensors.next().map(|tensor| match param.dtype {
                     DType::F32 => input::<f32>(tensor),
                     DType::F16 => input::<f16>(tensor),
                     DType::BF16 => input::<bf16>(tensor),
                     DType::F64 => input::<f64>(tensor),
+                    DType::U8 => input::<u8>(tensor),
+                    DType::I8 => input::<i8>(tensor),
+                    DType::I32 => input::<i32>(tensor),
                 }),
             };
             args.push(arg.ok_or_else(|| signature.error(&format!("the node has no input `{}`", param.name)))??);
@@ -125,6 +141,9 @@ impl OrtKernel for Node {
             DType::F16 => output::<f16>(&mut made, &extents)?,
             DType::BF16 => output::<bf16>(&mut made, &extents)?,
             DType::F64 => output::<f64>(&mut made, &extents)?,
+            DType::U8 => output::<u8>(&mut made, &extents)?,
+            DType::I8 => output::<i8>(&mut made, &extents)?,
+            DType::I32 => output::<i32>(&mut made, &extents)?,
         };
         args.insert(self.output, arg);
         Ok(self.kernel.call(&mut args)?)
@@ -152,6 +171,9 @@ fn of(dtype: DType) -> TensorElementType {
         DType::F16 => TensorElementType::Float16,
         DType::BF16 => TensorElementType::Bfloat16,
         DType::F64 => TensorElementType::Float64,
+        DType::U8 => TensorElementType::Uint8,
+        DType::I8 => TensorElementType::Int8,
+        DType::I32 => TensorElementType::Int32,
     }
 }
 

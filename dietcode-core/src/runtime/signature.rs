@@ -33,9 +33,16 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The type that sums, temporaries and prepared operands of the kernel have: `f64` if a parameter is such, else `f32`.
+    /// The type that temporaries and prepared operands of the kernel have, and sums unless they are of integers: `i32` if all parameters are
+    /// integers, `f64` if one is that, else `f32`.
     pub fn computes_in(&self) -> DType {
-        if self.params.iter().any(|param| param.dtype == DType::F64) { DType::F64 } else { DType::F32 }
+        if self.params.iter().any(|param| param.dtype == DType::F64) {
+            DType::F64
+        } else if self.params.iter().all(|param| param.dtype.is_integer()) {
+            DType::I32
+        } else {
+            DType::F32
+        }
     }
 
     /// Which parameter the kernel writes.

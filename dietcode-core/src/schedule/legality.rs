@@ -358,11 +358,11 @@ pub(super) fn rfactor(schedule: &Schedule, combine: Combine) -> Result<()> {
         Some(_) if split && combine == Combine::Atomic && !schedule.is_gpu() => {
             refuse!(schedule, "rfactor: threads of a CPU add to no memory atomically; their parts meet in a workspace")
         }
-        Some(_) if split && combine == Combine::Atomic && !schedule.block.holds_sum(schedule.program.computes_in()) => {
+        Some(_) if split && combine == Combine::Atomic && !schedule.block.holds_sum() => {
             refuse!(
                 schedule,
                 "rfactor: what is added atomically must be {} and hold the sum as it is; others meet in a workspace",
-                schedule.program.computes_in()
+                schedule.program.sums_in()
             )
         }
         Some(_) if split => Ok(()),
@@ -442,7 +442,7 @@ pub(super) fn dot(schedule: &Schedule, row: &DotRow) -> Result<usize> {
             "the innermost loops must be {lanes} lanes along a spatial axis and {steps} steps of a sum, both serial, for {name}"
         )));
     };
-    let factors = factors(&schedule.block, schedule.program.computes_in(), row, &lane).map_err(&refused)?;
+    let factors = factors(&schedule.block, schedule.program.sums_in(), row, &lane).map_err(&refused)?;
     let moves = |index: &[Expr]| index.iter().any(|e| e.uses(&step));
     match factors.iter().find(|(buffer, index)| !moves(index) || schedule.is_prepared(&buffer.name)) {
         None => Ok(at),

@@ -319,7 +319,7 @@ impl Schedule {
     /// The elements of panels of a tensor: copies of what is summed have the type of sums, unless an instruction takes the elements as
     /// they are.
     pub(crate) fn panel_dtype(&self, of: DType) -> DType {
-        if self.dot.is_some() { of } else { self.program.computes_in() }
+        if self.dot.is_some() { of } else { self.program.sums_in() }
     }
 
     /// Whether an operand was laid out before the call.

@@ -24,7 +24,7 @@ impl Products {
     /// Those of a block with vectors along an axis, on a CPU. The steps are those of an axis of which none is half empty, and along
     /// which the factor lies contiguous that need not be packed, as far as there is one.
     pub(super) fn of(program: &Program, block: &Block, target: &CpuTarget, lanes: &Name) -> Option<Products> {
-        let computes = program.computes_in();
+        let computes = program.sums_in();
         let dot = of_block(block, computes, lanes).ok().filter(|dot| target.has(dot.row().feature))?;
         let [of_lanes, of_all] = factors(block, computes, dot.row(), lanes).ok()?;
         let is_prepared = |factor: &ElementRead<'_>| program.prepared(&factor.0.name).is_some();

@@ -151,12 +151,15 @@ impl<'e> Walk<'_, 'e> {
 
     /// `let mut acc = init;`
     fn accumulator(&mut self, local: &Let<'_>) {
+        let dtype = self.scope.type_of_let(local);
         let value = match self.scope.holds_index(local) {
-            Some(true) => self.scope.fail(local.name, mutable_index(local, self.scope.signature.computes)),
-            Some(false) => self.scope.value(local.value),
+            Some(true) if dtype != DType::I32 || !is_literal(local.value) => {
+                self.scope.fail(local.name, mutable_index(local, self.scope.signature.computes))
+            }
+            Some(_) => self.scope.within(dtype, |scope| scope.value(local.value)),
             None => None,
         };
-        self.scope.accumulators.push(Accumulator { home: self.scope.depth, value });
+        self.scope.accumulators.push(Accumulator { home: self.scope.depth, dtype, value });
         self.scope.declare(local.name, Meaning::Accumulator(self.scope.accumulators.len() - 1));
     }
 
@@ -208,6 +211,10 @@ impl<'e> Walk<'_, 'e> {
         let (dtype, computes) = (output.dtype, self.scope.signature.computes);
         if dtype == computes {
             return Some(value);
+        }
+        if dtype.is_integer() {
+            let (name, dtype, computes_in) = (output.name.clone(), dtype.to_string(), computes.to_string());
+            return self.scope.fail(value, Problem::IntegerOutput { name, dtype, computes_in });
         }
         let inner = match plain(value) {
             syn::Expr::Cast(cast) if !dtype.is_half() && is_type(&cast.ty, dtype) => Some(&*cast.expr),
@@ -294,26 +301,40 @@ impl<'e> Walk<'_, 'e> {
         Problem::OutputIndexReversed { found: text(at), name: name.to_string(), range }
     }
 
+    /// The type of what is assigned to, before it is stored.
+    fn dtype(&self, target: Target) -> DType {
+        match target {
+            Target::Accumulator(at) => self.scope.accumulators[at].dtype,
+            Target::Output => self.scope.signature.computes,
+        }
+    }
+
     /// An assignment outside reductions: the value becomes another expression.
     fn replace(&mut self, target: Target, assign: &Assign<'_>) {
+        let dtype = self.dtype(target);
         let value = match assign.op {
-            None => self.stored_value(target, assign.value).and_then(|value| self.scope.value(value)),
-            Some(op) => {
-                let old = self.scope.value(assign.target);
-                let value = self.scope.value(assign.value);
-                old.zip(value).map(|(old, value)| Expr::Binary(op, Box::new(old), Box::new(value)))
+            None => {
+                let value = self.stored_value(target, assign.value);
+                value.and_then(|value| self.scope.within(dtype, |scope| scope.value(value)))
             }
+            Some(op) => self.scope.within(dtype, |scope| {
+                let old = scope.value(assign.target);
+                let value = scope.value(assign.value);
+                scope.check_operator(op, assign.target)?;
+                old.zip(value).map(|(old, value)| Expr::Binary(op, Box::new(old), Box::new(value)))
+            }),
         };
         *self.held(target) = value;
     }
 
     /// An assignment under reduction loops: it has to be a reduction, and the only one.
     fn update(&mut self, target: Target, assign: &Assign<'e>) {
-        let Some(term) = Term::of(assign, self.scope.signature.computes).or_else(|| self.no_reduction(target, assign))
-        else {
+        let dtype = self.dtype(target);
+        let Some(term) = Term::of(assign, dtype).or_else(|| self.no_reduction(target, assign)) else {
             return;
         };
-        let update = self.scope.value(term.value).map(|value| if term.negative { negate(value) } else { value });
+        let update = self.scope.within(dtype, |scope| scope.value(term.value));
+        let update = update.map(|value| if term.negative { negate(value) } else { value });
         let init = self.held(target).take();
         *self.held(target) = Some(Expr::Acc);
         if let Some(first) = &self.reduction {
@@ -326,7 +347,7 @@ impl<'e> Walk<'_, 'e> {
         }
         let condition = self.conditions.last().cloned().flatten();
         let (target, depth) = (assign.target, self.scope.depth);
-        let reduction = Reduction { op: term.op, init, update, condition };
+        let reduction = Reduction { op: term.op, dtype, init, update, condition };
         self.reduction = Some(Update { target, term, depth, reduction });
     }
 
@@ -398,6 +419,14 @@ fn loops(open: Vec<OpenLoop>) -> Vec<LoopDef> {
         .chain(reduce)
         .map(|l| LoopDef { name: l.name, extent: l.extent, role: role(l.reduce) })
         .collect()
+}
+
+/// Whether an expression is a literal, or one with a sign.
+fn is_literal(expr: &syn::Expr) -> bool {
+    match plain(expr) {
+        syn::Expr::Unary(unary) => is_literal(&unary.expr),
+        other => matches!(other, syn::Expr::Lit(_)),
+    }
 }
 
 /// A `let mut` of an integer was meant as a float, or is an index.

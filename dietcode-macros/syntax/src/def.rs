@@ -100,11 +100,17 @@ pub enum DType {
     BF16,
     /// IEEE 754 binary64.
     F64,
+    /// An unsigned integer of 8 bits.
+    U8,
+    /// A signed integer of 8 bits.
+    I8,
+    /// A signed integer of 32 bits, whose sums, differences and products are those modulo 2³².
+    I32,
 }
 
 impl DType {
     /// All of them.
-    pub const ALL: [DType; 4] = [DType::F32, DType::F16, DType::BF16, DType::F64];
+    pub const ALL: [DType; 7] = [DType::F32, DType::F16, DType::BF16, DType::F64, DType::U8, DType::I8, DType::I32];
 
     /// The name of the Rust type.
     pub const fn name(self) -> &'static str {
@@ -113,26 +119,55 @@ impl DType {
             DType::F16 => "f16",
             DType::BF16 => "bf16",
             DType::F64 => "f64",
+            DType::U8 => "u8",
+            DType::I8 => "i8",
+            DType::I32 => "i32",
         }
     }
 
     /// The size of an element.
     pub const fn bytes(self) -> i64 {
         match self {
-            DType::F32 => 4,
+            DType::F32 | DType::I32 => 4,
             DType::F16 | DType::BF16 => 2,
             DType::F64 => 8,
+            DType::U8 | DType::I8 => 1,
         }
     }
 
-    /// The type that a nest with parameters of these types computes in: one that holds all of their values, and at least `f32`.
+    /// The type that a nest with parameters of these types computes in: `i32` if all are integers, `f64` if one is that, else `f32`.
     pub fn computing(types: impl IntoIterator<Item = DType>) -> DType {
-        if types.into_iter().any(|dtype| dtype == DType::F64) { DType::F64 } else { DType::F32 }
+        let wider = |computes: Option<DType>, dtype: DType| match (computes, dtype) {
+            (Some(DType::F64), _) | (_, DType::F64) => DType::F64,
+            (None | Some(DType::I32), dtype) if dtype.is_integer() => DType::I32,
+            _ => DType::F32,
+        };
+        types.into_iter().fold(None, |computes, dtype| Some(wider(computes, dtype))).unwrap_or(DType::F32)
     }
 
     /// Whether nests compute in it.
     pub const fn is_computed_in(self) -> bool {
-        !self.is_half()
+        matches!(self, DType::F32 | DType::F64 | DType::I32)
+    }
+
+    /// Whether its numbers are integers.
+    pub const fn is_integer(self) -> bool {
+        matches!(self, DType::U8 | DType::I8 | DType::I32)
+    }
+
+    /// The smallest and the largest number of a type of integers.
+    pub const fn range(self) -> Option<[i64; 2]> {
+        match self {
+            DType::U8 => Some([0, u8::MAX as i64]),
+            DType::I8 => Some([i8::MIN as i64, i8::MAX as i64]),
+            DType::I32 => Some([i32::MIN as i64, i32::MAX as i64]),
+            DType::F32 | DType::F16 | DType::BF16 | DType::F64 => None,
+        }
+    }
+
+    /// Whether a value is a number of the type: all are of floats, which round them.
+    pub fn holds(self, value: f64) -> bool {
+        self.range().is_none_or(|[least, most]| value >= least as f64 && value <= most as f64)
     }
 
     /// The number that a decimal is nearest to, of a type that nests compute in: it is read as that type at once, as rustc does, since a
@@ -141,14 +176,16 @@ impl DType {
         match self {
             DType::F64 => digits.parse().ok(),
             DType::F32 | DType::F16 | DType::BF16 => digits.parse::<f32>().ok().map(f64::from),
+            DType::U8 | DType::I8 | DType::I32 => digits.parse::<i32>().ok().map(f64::from),
         }
     }
 
-    /// A value as a number of a type that nests compute in.
+    /// A value as a number of a type that nests compute in; an integer modulo 2³².
     pub const fn rounded(self, value: f64) -> f64 {
         match self {
             DType::F64 => value,
             DType::F32 | DType::F16 | DType::BF16 => value as f32 as f64,
+            DType::U8 | DType::I8 | DType::I32 => value as i64 as i32 as f64,
         }
     }
 
@@ -194,6 +231,9 @@ pub enum Role {
 pub struct Reduction {
     /// What becomes of the accumulator and a term.
     pub op: ReduceOp,
+    /// The type of the accumulator, of what it starts with and of the terms: what the nest computes in, or `i32` where all that is read are
+    /// integers.
+    pub dtype: DType,
     /// What the accumulator starts with: a literal, loads, or the output itself for `y[..] += …`.
     pub init: Expr,
     /// The term of each iteration.
@@ -227,7 +267,7 @@ pub struct Affine {
 /// narrower type is rounded once, to nearest even.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// The accumulator (in an epilogue only).
+    /// The accumulator (in an epilogue only), which an epilogue of floats converts if it is an `i32`.
     Acc,
     /// A literal.
     Literal(f64),

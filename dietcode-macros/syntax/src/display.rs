@@ -53,7 +53,7 @@ impl KernelDef {
             self.sum(f, inside, reduction, &acc)?;
         }
         let output = Load { name: &self.params[self.output].name, index: &self.output_index };
-        let value = self.show(&self.epilogue, &acc);
+        let value = self.show(self.computes_in(), &self.epilogue, &acc);
         let computes = self.computes_in();
         match self.params[self.output].dtype {
             same if same == computes => writeln!(f, "{pad}{output} = {value};")?,
@@ -68,9 +68,9 @@ impl KernelDef {
 
     fn sum(&self, f: &mut Formatter<'_>, depth: usize, sum: &Reduction, acc: &str) -> fmt::Result {
         let pad = indent(depth);
-        writeln!(f, "{pad}let mut {acc} = {};", self.show(&sum.init, acc))?;
+        writeln!(f, "{pad}let mut {acc} = {};", self.show(sum.dtype, &sum.init, acc))?;
         let Some(Condition { op, lhs, rhs }) = &sum.condition else { return self.terms(f, depth, sum, acc) };
-        let side = |expr| Shown { tightness: Tightness::Sum, ..self.show(expr, acc) };
+        let side = |expr| Shown { tightness: Tightness::Sum, ..self.show(self.computes_in(), expr, acc) };
         writeln!(f, "{pad}if {} {op} {} {{", side(lhs), side(rhs))?;
         self.terms(f, depth + 1, sum, acc)?;
         writeln!(f, "{pad}}}")
@@ -79,7 +79,7 @@ impl KernelDef {
     fn terms(&self, f: &mut Formatter<'_>, depth: usize, sum: &Reduction, acc: &str) -> fmt::Result {
         let loops = || self.loops.iter().filter(|l| l.role == Role::Reduce);
         open(f, depth, loops())?;
-        let (pad, term) = (indent(depth + loops().count()), self.show(&sum.update, acc));
+        let (pad, term) = (indent(depth + loops().count()), self.show(sum.dtype, &sum.update, acc));
         match sum.op.form() {
             Form::Operator(op) => writeln!(f, "{pad}{acc} {op}= {term};")?,
             Form::Method(function) => writeln!(f, "{pad}{acc} = {acc}.{function}({term});")?,
@@ -96,8 +96,10 @@ impl KernelDef {
         candidates.find(|candidate| names().all(|name| name != candidate)).unwrap_or_default()
     }
 
-    fn show<'a>(&'a self, expr: &'a Expr, acc: &'a str) -> Shown<'a> {
-        Shown { params: &self.params, computes: self.computes_in(), acc, expr, tightness: Tightness::Loose }
+    /// An expression whose values are of a type.
+    fn show<'a>(&'a self, computes: DType, expr: &'a Expr, acc: &'a str) -> Shown<'a> {
+        let summed = self.reduction.as_ref().map_or(computes, |sum| sum.dtype);
+        Shown { params: &self.params, computes, summed, acc, expr, tightness: Tightness::Loose }
     }
 }
 
@@ -159,6 +161,8 @@ enum Tightness {
 struct Shown<'a> {
     params: &'a [Param],
     computes: DType,
+    /// The type of the accumulator.
+    summed: DType,
     acc: &'a str,
     expr: &'a Expr,
     tightness: Tightness,
@@ -171,13 +175,18 @@ impl Shown<'_> {
 
     fn bare(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.expr {
+            Expr::Acc if self.summed != self.computes => write!(f, "{} as {}", self.acc, self.computes),
             Expr::Acc => f.write_str(self.acc),
             Expr::Literal(value) => literal(f, self.computes, *value),
             Expr::Load { param, index } => {
                 let Param { name, dtype, .. } = &self.params[*param];
                 let load = Load { name, index };
                 let computes = self.computes;
-                if *dtype == computes { write!(f, "{load}") } else { write!(f, "{computes}::from({load})") }
+                match *dtype {
+                    same if same == computes => write!(f, "{load}"),
+                    DType::I32 => write!(f, "{load} as {computes}"),
+                    _ => write!(f, "{computes}::from({load})"),
+                }
             }
             Expr::Index(index) if index.as_var().is_some() => write!(f, "{index} as {}", self.computes),
             Expr::Index(index) => write!(f, "({index}) as {}", self.computes),
@@ -215,6 +224,10 @@ impl Shown<'_> {
     fn own_tightness(&self) -> Tightness {
         match self.expr {
             Expr::Index(_) | Expr::Select { .. } => Tightness::Loose,
+            Expr::Acc if self.summed != self.computes => Tightness::Loose,
+            Expr::Load { param, .. } if self.params[*param].dtype == DType::I32 && self.computes != DType::I32 => {
+                Tightness::Loose
+            }
             Expr::Binary(op, ..) => op.tightness().0,
             Expr::Call(Function::Neg, _) => Tightness::Negation,
             Expr::Literal(value) if value.is_sign_negative() => Tightness::Negation,
@@ -242,6 +255,8 @@ fn literal(f: &mut Formatter<'_>, computes: DType, value: f64) -> fmt::Result {
     }
     match computes {
         DType::F64 => write!(f, "{value:?}"),
+        DType::I32 if value == f64::from(i32::MIN) => write!(f, "i32::MIN"),
+        DType::I32 => write!(f, "{}", value as i64),
         _ if f64::from(narrow) == value => write!(f, "{narrow:?}"),
         _ => write!(f, "{value:?}"),
     }

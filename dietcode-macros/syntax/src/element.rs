@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::nest::{Let, binding, describe};
-use crate::scope::{Meaning, Scope, associated, converted, lookup, path, plain};
+use crate::scope::{Accumulator, Meaning, Scope, associated, converted, lookup, path, plain, subscripts};
 use crate::text::text;
 use crate::{BinaryOp, CompareOp, Condition, Constant, ConstantValue, DType, Expr, Function};
 use proc_macro2::Ident;
@@ -81,7 +81,7 @@ impl Scope<'_> {
             syn::Expr::If(branches) => self.select(branches, depth),
             syn::Expr::Call(call) => self.call_by_name(expr, call, depth),
             syn::Expr::Path(_) if self.associated(expr).is_some() => self.float_constant(self.associated(expr)?, expr),
-            syn::Expr::Path(_) if associated(expr, self.other_type()).is_some() => self.other_float(expr),
+            syn::Expr::Path(_) if self.is_of_other_type(expr) => self.other_float(expr),
             syn::Expr::Path(other) if other.qself.is_none() => {
                 let name = other.path.segments.last()?.ident.to_string();
                 self.fail(expr, Problem::UnknownConstant { found: text(expr), name })
@@ -114,8 +114,12 @@ impl Scope<'_> {
     }
 
     fn literal(&mut self, literal: &Lit) -> Option<Expr> {
-        let computes = self.signature.computes;
+        let computes = self.computes;
         let (digits, suffix) = match literal {
+            Lit::Int(integer) if computes == DType::I32 => (integer.base10_digits(), integer.suffix()),
+            Lit::Float(_) if computes == DType::I32 => {
+                return self.fail(literal, Problem::FloatInSum { found: text(literal), dtype: "float".to_string() });
+            }
             Lit::Float(float) => (float.base10_digits(), float.suffix()),
             Lit::Int(integer) if [DType::F32, DType::F64].iter().any(|dtype| integer.suffix() == dtype.name()) => {
                 (integer.base10_digits(), integer.suffix())
@@ -133,6 +137,10 @@ impl Scope<'_> {
                 let most = if computes == DType::F64 { format!("{:e}", f64::MAX) } else { format!("{:e}", f32::MAX) };
                 self.fail(literal, Problem::FloatRange { found, computes_in, most })
             }
+            None if computes == DType::I32 => {
+                let most = i32::MAX.to_string();
+                self.fail(literal, Problem::FloatRange { found, computes_in, most })
+            }
             None => self.fail(literal, Problem::FloatLiteral { found, computes_in }),
         }
     }
@@ -140,16 +148,23 @@ impl Scope<'_> {
     fn name(&mut self, ident: &Ident, depth: usize) -> Option<Expr> {
         let name = ident.to_string();
         let value = match self.meaning(ident) {
-            Meaning::Element(value) => value,
+            Meaning::Element(value, dtype) => {
+                self.check_same(dtype, ident)?;
+                value
+            }
             Meaning::Scalar(param) => return self.scalar(param, ident, None),
             Meaning::Accumulator(at) if self.accumulators[at].home == self.depth => {
+                self.check_same(self.accumulators[at].dtype, ident)?;
                 self.accumulators[at].value.clone()?
             }
             Meaning::Accumulator(_) => return self.fail(ident, Problem::AccumulatorInLoop { name }),
             Meaning::Tensor(_) => return self.fail(ident, Problem::WholeTensor { name }),
-            Meaning::Constant(Constant { value: ConstantValue::Float(value, _), .. }) => Expr::Literal(value),
+            Meaning::Constant(Constant { value: ConstantValue::Float(value, _), .. }) => {
+                self.check_same(self.signature.computes, ident)?;
+                Expr::Literal(value)
+            }
             Meaning::Constant(_) | Meaning::ShapeVar | Meaning::LoopVar(_) | Meaning::Index(_) => {
-                let computes_in = self.signature.computes.to_string();
+                let computes_in = self.computes.to_string();
                 return self.fail(ident, Problem::IndexAsElement { name, computes_in });
             }
             Meaning::Helper(_) => return self.fail(ident, Problem::HelperAsValue { name }),
@@ -167,7 +182,7 @@ impl Scope<'_> {
 
     /// `f32::from` of an element of a narrower type is its load; every other function stands in the kernel's body.
     fn call_by_name(&mut self, expr: &syn::Expr, call: &ExprCall, depth: usize) -> Option<Expr> {
-        let computes = self.signature.computes.name();
+        let computes = self.computes.name();
         let narrowing = ["from_f32", "from_f64"];
         let is_narrowing = |dtype: &DType| narrowing.iter().any(|name| converted(expr, dtype.name(), name).is_some());
         match converted(expr, computes, "from") {
@@ -180,7 +195,7 @@ impl Scope<'_> {
             None if self.associated(&call.func).is_some_and(|name| name == "max" || name == "min") => {
                 self.call(call, self.associated(&call.func)?, &call.args.iter().collect::<Vec<_>>(), depth)
             }
-            None if associated(&call.func, self.other_type()).is_some() => self.other_float(&call.func),
+            None if self.is_of_other_type(&call.func) => self.other_float(&call.func),
             None => match path(&call.func).and_then(|name| self.helper(name)) {
                 Some(helper) => self.inline(call, helper, depth),
                 None => {
@@ -193,24 +208,93 @@ impl Scope<'_> {
 
     /// A name of the type that the nest computes in: `f32::max`.
     fn associated<'e>(&self, expr: &'e syn::Expr) -> Option<&'e Ident> {
-        associated(expr, self.signature.computes)
+        associated(expr, self.computes)
     }
 
-    /// The type that other nests compute in.
-    fn other_type(&self) -> DType {
-        if self.signature.computes == DType::F64 { DType::F32 } else { DType::F64 }
+    /// Whether an expression is a name of a type that other nests compute in.
+    fn is_of_other_type(&self, expr: &syn::Expr) -> bool {
+        let others = [DType::F32, DType::F64].into_iter().filter(|dtype| *dtype != self.computes);
+        others.into_iter().any(|dtype| associated(expr, dtype).is_some())
+    }
+
+    /// A value has the type that is read here.
+    fn check_same(&mut self, dtype: DType, ident: &Ident) -> Option<()> {
+        if dtype == self.computes {
+            return Some(());
+        }
+        let (found, computes_in) = (ident.to_string(), self.computes.to_string());
+        let problem = match dtype {
+            DType::I32 => Problem::IntegerAsFloat { name: found, computes_in },
+            float => Problem::FloatInSum { found, dtype: float.to_string() },
+        };
+        self.fail(ident, problem)
+    }
+
+    /// Integers are not divided.
+    pub(crate) fn check_operator(&mut self, op: BinaryOp, at: &dyn ToTokens) -> Option<()> {
+        match (op, self.computes) {
+            (BinaryOp::Div, DType::I32) => self.fail(at, Problem::IntegerQuotient),
+            _ => Some(()),
+        }
+    }
+
+    /// The type of the elements that an expression is made of: in a nest of floats, `i32` where its innermost parts say so.
+    pub(crate) fn type_of(&self, expr: &syn::Expr) -> DType {
+        let computes = self.signature.computes;
+        if !self.signature.sums_integers() {
+            return computes;
+        }
+        let integer_if = |is: bool| if is { DType::I32 } else { computes };
+        match plain(expr) {
+            syn::Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) => {
+                integer_if(matches!(literal.suffix(), "" | "i32"))
+            }
+            syn::Expr::Unary(unary) => self.type_of(&unary.expr),
+            syn::Expr::Binary(binary) => {
+                let sides = [&*binary.left, &*binary.right].map(|side| (self.is_index(side), self.type_of(side)));
+                integer_if(sides.iter().any(|(is_index, dtype)| !is_index && *dtype == DType::I32))
+            }
+            syn::Expr::MethodCall(call) => self.type_of(&call.receiver),
+            syn::Expr::Cast(cast) => integer_if(is_type(&cast.ty, DType::I32)),
+            syn::Expr::Call(call) => integer_if(associated(&call.func, DType::I32).is_some()),
+            syn::Expr::Index(_) => {
+                let tensor = path(subscripts(expr).0).and_then(|name| lookup(&self.names, name));
+                let is_integer = |param: &usize| self.signature.params[*param].dtype == DType::I32;
+                integer_if(matches!(tensor, Some(Meaning::Tensor(param)) if is_integer(param)))
+            }
+            syn::Expr::Path(_) if associated(expr, DType::I32).is_some() => DType::I32,
+            other => match path(other).and_then(|name| lookup(&self.names, name)) {
+                Some(Meaning::Element(_, dtype)) => *dtype,
+                Some(Meaning::Accumulator(at)) => self.accumulators[*at].dtype,
+                Some(Meaning::Scalar(param)) => integer_if(self.signature.params[*param].dtype == DType::I32),
+                _ => computes,
+            },
+        }
+    }
+
+    /// The type of the elements that a `let` holds.
+    pub(crate) fn type_of_let(&self, local: &Let<'_>) -> DType {
+        match local.ty {
+            Some(ty) if self.signature.sums_integers() && is_type(ty, DType::I32) => DType::I32,
+            Some(_) => self.signature.computes,
+            None => self.type_of(local.value),
+        }
     }
 
     /// Reports a name of that type.
     fn other_float<T>(&mut self, expr: &syn::Expr) -> Option<T> {
-        let computes_in = self.signature.computes.to_string();
+        let computes_in = self.computes.to_string();
         self.fail(expr, Problem::OtherFloat { found: text(expr), computes_in })
     }
 
     /// What to say of `f32::from` around something that has no narrower type.
     fn widening(&self, found: &dyn ToTokens) -> Problem {
-        let (found, computes_in) = (text(found), self.signature.computes.to_string());
-        let narrower = if self.signature.computes == DType::F64 { "`f32`, `f16` or `bf16`" } else { "`f16` or `bf16`" };
+        let (found, computes_in) = (text(found), self.computes.to_string());
+        let narrower = match self.computes {
+            DType::F64 => "`f32`, `f16` or `bf16`",
+            DType::I32 => "`u8` or `i8`",
+            _ => "`f16` or `bf16`",
+        };
         Problem::Widening { found, computes_in, narrower: narrower.to_string() }
     }
 
@@ -222,8 +306,17 @@ impl Scope<'_> {
 
     /// An element of another type than the nest computes in is converted, and no other.
     fn check_type(&mut self, param: usize, at: &dyn ToTokens, converted: Option<&syn::Expr>) -> Option<()> {
-        let (dtype, computes) = (self.signature.params[param].dtype, self.signature.computes);
+        let (dtype, computes) = (self.signature.params[param].dtype, self.computes);
+        let is_cast = converted.is_some_and(|whole| matches!(plain(whole), syn::Expr::Cast(_)));
         match (dtype == computes, converted) {
+            (false, _) if computes == DType::I32 && !dtype.is_integer() => {
+                self.fail(at, Problem::FloatInSum { found: text(at), dtype: dtype.to_string() })
+            }
+            // Rust has no `From<i32>` for `f32`, which does not hold all of them.
+            (false, _) if (dtype, computes, is_cast) == (DType::I32, DType::F32, false) => {
+                let (name, computes_in) = (text(at), computes.to_string());
+                self.fail(at, Problem::IntegerAsFloat { name, computes_in })
+            }
             (false, None) => {
                 let (found, computes_in) = (text(at), computes.to_string());
                 self.fail(at, Problem::NarrowElement { found, dtype: dtype.to_string(), computes_in })
@@ -253,8 +346,7 @@ impl Scope<'_> {
         if self.open_reduction().is_some() {
             return self.fail(expr, Problem::OutputInUpdate);
         }
-        if dtype != self.signature.computes && value.as_ref().is_some_and(|value| *value != Expr::Load { param, index })
-        {
+        if dtype != self.computes && value.as_ref().is_some_and(|value| *value != Expr::Load { param, index }) {
             let name = self.signature.params[param].name.clone();
             return self.fail(expr, Problem::ReadBack { name, dtype: dtype.to_string() });
         }
@@ -265,6 +357,7 @@ impl Scope<'_> {
         let Some(op) = arithmetic(&binary.op) else {
             return self.fail(binary.op, Problem::Operator { found: text(binary.op) });
         };
+        self.check_operator(op, &binary.op)?;
         let lhs = self.value_at(&binary.left, depth);
         let rhs = self.value_at(&binary.right, depth);
         Some(Expr::Binary(op, Box::new(lhs?), Box::new(rhs?)))
@@ -289,6 +382,9 @@ impl Scope<'_> {
         let Some(function) = function else {
             return self.fail(method, Problem::Method { name, methods: Function::list() });
         };
+        if self.computes == DType::I32 && !matches!(function, Function::Max | Function::Min) {
+            return self.fail(method, Problem::IntegerMethod { name });
+        }
         if arguments.len() != function.arity() {
             let (found, expected) = (args.len().saturating_sub(1).to_string(), (function.arity() - 1).to_string());
             return self.fail(method, Problem::MethodArguments { name, found, expected });
@@ -304,12 +400,19 @@ impl Scope<'_> {
 
     /// `f32::NEG_INFINITY` and its like.
     fn float_constant(&mut self, name: &Ident, expr: &syn::Expr) -> Option<Expr> {
-        let computes = self.signature.computes;
-        match FLOATS.iter().find(|(known, ..)| name == known) {
+        let computes = self.computes;
+        let integers = [("MAX", i32::MAX), ("MIN", i32::MIN)];
+        if let Some((_, value)) = integers.iter().find(|(known, _)| computes == DType::I32 && name == known) {
+            return Some(Expr::Literal(f64::from(*value)));
+        }
+        match FLOATS.iter().find(|(known, ..)| computes != DType::I32 && name == known) {
             Some((.., value)) if computes == DType::F64 => Some(Expr::Literal(*value)),
             Some((_, value, _)) => Some(Expr::Literal(f64::from(*value))),
             None => {
-                let constants = FLOATS.map(|(known, ..)| format!("`{computes}::{known}`")).join(", ");
+                let names =
+                    if computes == DType::I32 { vec!["MAX", "MIN"] } else { FLOATS.map(|(known, ..)| known).to_vec() };
+                let constants: Vec<String> = names.iter().map(|known| format!("`{computes}::{known}`")).collect();
+                let constants = constants.join(", ");
                 let computes_in = computes.to_string();
                 self.fail(expr, Problem::FloatConstant { found: text(expr), constants, computes_in })
             }
@@ -339,18 +442,51 @@ impl Scope<'_> {
     }
 
     fn cast(&mut self, cast: &ExprCast, depth: usize) -> Option<Expr> {
-        let computes = self.signature.computes;
+        let computes = self.computes;
         if !is_type(&cast.ty, computes) {
             let computes_in = computes.to_string();
             return self.fail(&cast.ty, Problem::CastType { found: text(&cast.ty), computes_in });
         }
         if !self.is_index(&cast.expr) {
-            return self.value_at(&cast.expr, depth);
+            return self.converted_integer(cast).unwrap_or_else(|| self.value_at(&cast.expr, depth));
         }
         let index = self.index(&cast.expr)?;
         Some(match index.as_constant() {
             Some(value) => Expr::Literal(computes.rounded(value as f64)),
             None => Expr::Index(index),
+        })
+    }
+
+    /// What a cast makes of an integer of another type: an element, a scalar or the finished sum; `None` of what has the type already.
+    fn converted_integer(&mut self, cast: &ExprCast) -> Option<Option<Expr>> {
+        let (whole, inner) = (syn::Expr::Cast(cast.clone()), plain(&cast.expr));
+        let is_other = |dtype: DType| dtype.is_integer() && dtype != self.computes;
+        let (base, indices) = subscripts(inner);
+        let value = match path(base).and_then(|name| lookup(&self.names, name))? {
+            Meaning::Tensor(param) if !indices.is_empty() && is_other(self.signature.params[*param].dtype) => {
+                return Some(self.load(inner, Some(&whole)));
+            }
+            Meaning::Scalar(param) if is_other(self.signature.params[*param].dtype) => {
+                return Some(self.scalar(*param, inner, Some(&whole)));
+            }
+            Meaning::Element(value, dtype) if is_other(*dtype) => Some(value.clone()),
+            Meaning::Accumulator(at) if is_other(self.accumulators[*at].dtype) => {
+                let Accumulator { home, value, .. } = &self.accumulators[*at];
+                if *home != self.depth {
+                    let name = text(inner);
+                    return Some(self.fail(inner, Problem::AccumulatorInLoop { name }));
+                }
+                value.clone()
+            }
+            _ => return None,
+        };
+        Some(match value {
+            Some(value @ (Expr::Acc | Expr::Load { .. })) => Some(value),
+            Some(_) => {
+                let (found, computes_in) = (text(cast), self.computes.to_string());
+                self.fail(cast, Problem::IntegerConverted { found, computes_in })
+            }
+            None => None,
         })
     }
 
@@ -360,7 +496,7 @@ impl Scope<'_> {
             syn::Expr::Unary(unary) => self.is_index(&unary.expr),
             syn::Expr::Binary(binary) => self.is_index(&binary.left) && self.is_index(&binary.right),
             syn::Expr::Lit(literal) => {
-                matches!(&literal.lit, Lit::Int(integer) if integer.suffix() != self.signature.computes.name())
+                matches!(&literal.lit, Lit::Int(integer) if integer.suffix() != self.computes.name())
             }
             _ => path(expr).is_some_and(|ident| self.names_an_index(ident)),
         }
@@ -398,6 +534,9 @@ impl Scope<'_> {
 
     fn condition(&mut self, condition: &syn::Expr, depth: usize) -> Option<(CompareOp, Expr, Expr)> {
         let condition = plain(condition);
+        if self.computes == DType::I32 {
+            return self.fail(condition, Problem::IntegerChoice { found: text(condition) });
+        }
         let comparison = match condition {
             syn::Expr::Binary(binary) => comparison(&binary.op).map(|op| (op, binary)),
             _ => None,
@@ -410,7 +549,7 @@ impl Scope<'_> {
             sides.into_iter().find(|side| !is_integer(side)).filter(|_| sides.iter().all(|side| self.is_index(side)));
         if let Some(compared) = compared {
             let name = text(compared);
-            let computes = self.signature.computes;
+            let computes = self.computes;
             let operand = if path(compared).is_some() { name } else { format!("({name})") };
             let written = format!("{operand} as {computes}");
             return self.fail(condition, Problem::IndexCompared { found: text(condition), written });
@@ -457,7 +596,11 @@ impl Scope<'_> {
             _ if local.mutable && depth > 0 => self.fail(local.name, Problem::BranchStatement),
             None => None,
             Some(true) => self.index(local.value).map(Meaning::Index),
-            Some(false) => self.value_at(local.value, depth).map(Meaning::Element),
+            Some(false) => {
+                let dtype = if self.inside > 0 { self.computes } else { self.type_of_let(local) };
+                let value = self.within(dtype, |scope| scope.value_at(local.value, depth));
+                value.map(|value| Meaning::Element(value, dtype))
+            }
         };
         self.declare(local.name, meaning.unwrap_or(Meaning::Broken));
     }
@@ -467,9 +610,10 @@ impl Scope<'_> {
         match local.ty {
             None => Some(self.is_index(local.value)),
             Some(ty) if is_type(ty, self.signature.computes) => Some(false),
+            Some(ty) if self.signature.sums_integers() && is_type(ty, DType::I32) => Some(false),
             Some(Type::Path(ty)) if ty.path.is_ident("usize") => Some(true),
             Some(other) => {
-                let computes_in = self.signature.computes.to_string();
+                let computes_in = self.computes.to_string();
                 self.fail(other, Problem::LetType { found: text(other), computes_in })
             }
         }

@@ -110,6 +110,7 @@ problems! {
     PreparedNotSummed(name)
         "`{name}` is listed as prepared, but it is not read in what is summed, or elsewhere too; only what a sum alone reads is laid out \
          before calls";
+    PreparedIntegers(name) "`{name}` cannot be prepared: a sum of integers takes its operands as they lie in their tensors";
     PreparedAxis(name)
         "`{name}` cannot be prepared: none of its dimensions is indexed by just the variable of a loop over the output, which no other \
          dimension of it moves with";
@@ -138,16 +139,16 @@ problems! {
     NotAnArray(found) "found the type `{found}`; a tensor is a nested array with its extents, such as `[[f32; K]; M]`";
     Slice "found a slice; write its extent after a semicolon, such as `[f32; N]`";
     ScalarType(found)
-        "found the type `{found}`; a scalar parameter is an `f32` or an `f64`, and a tensor is borrowed: `&[[f32; K]; M]`";
+        "found the type `{found}`; a scalar parameter is an `f32`, an `f64` or an `i32`, and a tensor is borrowed: `&[[f32; K]; M]`";
     ScalarInteger(found)
-        "found the type `{found}`; a scalar parameter is an `f32` or an `f64`: an extent is a shape variable, which the type of a tensor names, \
+        "found the type `{found}`; a scalar parameter is an `f32`, an `f64` or an `i32`: an extent is a shape variable, which the type of a tensor names, \
          `&[[f32; K]; M]`, or a constant, `consts(K = 768)`";
     ScalarByReference(found)
-        "found the type `{found}`; a scalar parameter is taken by value, as `f32` or `f64`, and a tensor has extents: `&[f32; N]`";
+        "found the type `{found}`; a scalar parameter is taken by value, as `f32`, `f64` or `i32`, and a tensor has extents: `&[f32; N]`";
     ScalarOutput(found)
         "found the type `{found}`; a scalar parameter is never written, and the output has extents, such as `&mut [f32; 1]`";
     UnusedScalar(name) "the scalar parameter `{name}` is never used; remove it, or compute with it";
-    ElementType(found) "found the element type `{found}`; the elements of a tensor are `f32`, `f16`, `bf16` or `f64`";
+    ElementType(found) "found the element type `{found}`; the elements of a tensor are `f32`, `f16`, `bf16`, `f64`, `u8`, `i8` or `i32`";
     Lifetime(found) "found the lifetime `{found}`; a kernel's parameters carry none: remove it";
     Rank(found, most) "found an array of {found} dimensions; at most {most} are supported";
     ExtentNotPositive(found) "the extent is {found}; an extent is at least 1";
@@ -320,10 +321,26 @@ problems! {
     Widening(found, computes_in, narrower)
         "found `{computes_in}::from({found})`; it converts an element of an {narrower} tensor, and nothing else";
     OtherFloat(found, computes_in)
-        "found `{found}`, but this nest computes in `{computes_in}`; a nest computes in `f64` if a parameter is an `f64`, and in `f32` if none is";
+        "found `{found}`, but this nest computes in `{computes_in}`; a nest computes in `f64` if a parameter is an `f64`, in `i32` if all are \
+         integers, and else in `f32`";
     NarrowStore(found, name, dtype, written)
         "found the value `{found}`, but the elements of `{name}` are `{dtype}`; store `{written}`";
     Narrowing(found) "found `{found}` here; a nest rounds only the whole value that it stores to an output of that type";
+    IntegerOutput(name, dtype, computes_in)
+        "the elements of `{name}` are `{dtype}`, and this nest computes in `{computes_in}`; integers are stored as `i32`, by a nest of which all \
+         parameters are integers";
+    IntegerAsFloat(name, computes_in) "`{name}` is an `i32`, and this is computed in `{computes_in}`; write `{name} as {computes_in}`";
+    IntegerConverted(found, computes_in)
+        "found `{found}`; of integers, the finished sum and elements are converted to `{computes_in}`: what is added to the sum is what it \
+         starts with, `let mut acc = b[j];`";
+    FloatInSum(found, dtype)
+        "found `{found}`, a value of `{dtype}`, where integers are computed; write integers, or, in a nest with a parameter of floats, sum \
+         floats, `let mut acc = 0.0;`, or convert the finished sum, `acc as f32`";
+    IntegerQuotient "found `/` between integers; integers are combined by `+ - *`, `.max()` and `.min()`";
+    IntegerMethod(name) "found `.{name}()` of an integer; integers are combined by `+ - *`, `.max()` and `.min()`";
+    IntegerChoice(found)
+        "found `{found}`, a comparison of integers; compare floats, or take the larger or the smaller one by `.max()` and `.min()`";
+    HelperOfIntegers(name, computes_in) "`{name}` is called of integers; a function inside this kernel takes `{computes_in}`s";
     NarrowUpdate(name, dtype, written)
         "`{name}` is changed in place, but its elements are `{dtype}`, so that each step would round; \
          compute in a `let mut` and store `{written}` once";

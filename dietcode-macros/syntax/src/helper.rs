@@ -144,12 +144,18 @@ impl Scope<'_> {
         if self.helpers[at].state == State::Broken {
             return None;
         }
+        if self.computes != self.signature.computes {
+            let computes_in = self.signature.computes.to_string();
+            return self.fail(call, Problem::HelperOfIntegers { name, computes_in });
+        }
         let arguments: Vec<_> = call.args.iter().map(|argument| self.value_at(argument, depth)).collect();
         let (found, expected) = (arguments.len().to_string(), self.helpers[at].params.len().to_string());
         if found != expected {
             return self.fail(call, Problem::HelperArguments { name, found, expected });
         }
-        let arguments = arguments.into_iter().map(|argument| argument.map(Meaning::Element)).collect::<Option<_>>()?;
+        let computes = self.computes;
+        let arguments = arguments.into_iter().map(|argument| argument.map(|value| Meaning::Element(value, computes)));
+        let arguments = arguments.collect::<Option<_>>()?;
         let outermost = self.call.is_none().then(|| self.call = Some(call.clone()));
         let value = self.body(at, arguments, depth);
         if outermost.is_some() {
@@ -165,7 +171,9 @@ impl Scope<'_> {
         }
         self.helpers[at].state = State::Open;
         // Whatever an argument is, it is at least one operation.
-        let argument = |(_, known): &(&Ident, bool)| if *known { Meaning::Element(Expr::Acc) } else { Meaning::Broken };
+        let computes = self.signature.computes;
+        let argument =
+            |(_, known): &(&Ident, bool)| if *known { Meaning::Element(Expr::Acc, computes) } else { Meaning::Broken };
         let arguments: Vec<_> = self.helpers[at].params.iter().map(argument).collect();
         let (errors, operations, call) = (self.errors.len(), std::mem::take(&mut self.operations), self.call.take());
         let value = self.body(at, arguments, depth);

@@ -64,6 +64,7 @@ pub(crate) fn of(def: &KernelDef, names: &[Ident], errors: &mut Errors) -> Vec<P
                 }
                 Err(Unfit::NotSummed) => Problem::PreparedNotSummed { name },
                 Err(Unfit::NoAxis) => Problem::PreparedAxis { name },
+                Err(Unfit::Integers) => Problem::PreparedIntegers { name },
             },
             _ => Problem::PreparedNoInput { name },
         };
@@ -85,10 +86,14 @@ impl Prepared {
 enum Unfit {
     NotSummed,
     NoAxis,
+    Integers,
 }
 
 fn layout(def: &KernelDef, param: usize) -> Result<Prepared, Unfit> {
     let reduction = def.reduction.as_ref().ok_or(Unfit::NotSummed)?;
+    if reduction.dtype.is_integer() {
+        return Err(Unfit::Integers);
+    }
     let is_this = |e: &Expr| matches!(e, Expr::Load { param: read, .. } if *read == param);
     if def.values().filter(|value| value.any(&is_this)).count() != usize::from(reduction.update.any(&is_this)) {
         return Err(Unfit::NotSummed);

@@ -34,13 +34,15 @@ impl ReduceOp {
 
     /// The element that changes nothing: the result of no terms, and what a part of a reduction starts with.
     pub const fn identity(self, dtype: DType) -> f64 {
-        // All of them have infinities.
-        let (DType::F32 | DType::F16 | DType::BF16 | DType::F64) = dtype;
+        let [least, most] = match dtype.range() {
+            Some([least, most]) => [least as f64, most as f64],
+            None => [f64::NEG_INFINITY, f64::INFINITY],
+        };
         match self {
             ReduceOp::Sum => 0.0,
             ReduceOp::Prod => 1.0,
-            ReduceOp::Max => f64::NEG_INFINITY,
-            ReduceOp::Min => f64::INFINITY,
+            ReduceOp::Max => least,
+            ReduceOp::Min => most,
         }
     }
 

@@ -26,8 +26,8 @@ pub(crate) enum Meaning {
     LoopVar(Affine),
     /// An immutable `let` of an index.
     Index(Affine),
-    /// An immutable `let` of an element.
-    Element(Expr),
+    /// An immutable `let` of an element, and its type: one that the nest computes in, or sums in.
+    Element(Expr, DType),
     /// A `let mut`: an index into [`Scope::accumulators`].
     Accumulator(usize),
     /// A function inside the kernel's body: an index into [`Scope::helpers`].
@@ -45,7 +45,7 @@ impl Meaning {
             Meaning::Constant(constant) => constant.value.describe(),
             Meaning::ShapeVar => "a shape variable",
             Meaning::LoopVar(_) => "a loop variable",
-            Meaning::Index(_) | Meaning::Element(_) => "an immutable `let`",
+            Meaning::Index(_) | Meaning::Element(..) => "an immutable `let`",
             Meaning::Accumulator(_) => "an accumulator",
             Meaning::Helper(_) => "a function",
             Meaning::Broken => "in error",
@@ -58,6 +58,8 @@ impl Meaning {
 pub(crate) struct Accumulator {
     /// How many loops were open at its `let`.
     pub(crate) home: usize,
+    /// Its type.
+    pub(crate) dtype: DType,
     /// What it holds now; `None` if that was reported.
     pub(crate) value: Option<Expr>,
 }
@@ -100,6 +102,8 @@ pub(crate) struct Output {
 /// The names, loops and values at one point of the walk.
 pub(crate) struct Scope<'a> {
     pub(crate) signature: &'a Signature,
+    /// The type of the values that are read: what the nest computes in, or `i32` in a sum of integers.
+    pub(crate) computes: DType,
     pub(crate) errors: &'a mut Errors,
     pub(crate) names: Vec<(String, Meaning)>,
     /// The chain of loops that the walk has entered, outermost first.
@@ -140,6 +144,7 @@ impl<'a> Scope<'a> {
         let names = functions.chain(constants).chain(shape_vars).chain(params).chain(broken).collect();
         let mut scope = Scope {
             signature,
+            computes: signature.computes,
             errors,
             names,
             loops: Vec::new(),
@@ -154,6 +159,14 @@ impl<'a> Scope<'a> {
         };
         scope.check_helpers();
         scope
+    }
+
+    /// Reads values of another type for a while.
+    pub(crate) fn within<T>(&mut self, dtype: DType, read: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::replace(&mut self.computes, dtype);
+        let value = read(self);
+        self.computes = around;
+        value
     }
 
     /// Reports a problem; `None`, so that a caller can return it.
@@ -181,7 +194,7 @@ impl<'a> Scope<'a> {
     /// Declares a name. Only a `let` may stand in front of another `let`, as it does in Rust: both are put in place.
     pub(crate) fn declare(&mut self, ident: &Ident, meaning: Meaning) {
         name::check(ident, self.errors);
-        let is_let = |meaning: &Meaning| matches!(meaning, Meaning::Index(_) | Meaning::Element(_) | Meaning::Broken);
+        let is_let = |meaning: &Meaning| matches!(meaning, Meaning::Index(_) | Meaning::Element(..) | Meaning::Broken);
         if let Some(old) = lookup(&self.names, ident).filter(|old| !(is_let(old) && is_let(&meaning))) {
             let problem = Problem::Shadows { name: ident.to_string(), kind: old.describe() };
             self.errors.push(ident, problem);
@@ -209,7 +222,7 @@ impl<'a> Scope<'a> {
                 Some(Meaning::Constant(constant)) => return constant.extent(ident, errors),
                 Some(Meaning::Index(value) | Meaning::LoopVar(value)) => return Some(value.clone()),
                 Some(Meaning::ShapeVar) => return Some(Affine::var(name)),
-                Some(Meaning::Element(_)) => Problem::ElementAsIndex { name, kind: "an element".to_string() },
+                Some(Meaning::Element(..)) => Problem::ElementAsIndex { name, kind: "an element".to_string() },
                 Some(other) => Problem::ElementAsIndex { name, kind: other.describe() },
             };
             errors.push(ident, problem);

@@ -32,6 +32,11 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
+    /// Whether sums may be of integers in a nest that computes floats.
+    pub(crate) fn sums_integers(&self) -> bool {
+        self.computes == DType::F32 && self.params.iter().any(|param| param.dtype.is_integer())
+    }
+
     /// Whether all variables of an index are shape variables, as those of where a loop starts are.
     pub(crate) fn has_all_of(&self, index: &Affine) -> bool {
         index.terms.iter().all(|(name, _)| self.shape_vars.iter().any(|var| var.name == *name))

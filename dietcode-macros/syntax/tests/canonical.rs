@@ -354,3 +354,51 @@ fn a_nest_of_f64_reads_back() {
     let rounded = dietcode_syntax::DType::F64;
     assert_eq!((def.computes_in(), def.params[3].dtype.name(), rounded.read("0.1")), (rounded, "f32", Some(0.1)));
 }
+
+/// A nest of integers computes in them; one that has floats, too, sums integers where the accumulator is one, and converts the sum.
+#[test]
+fn nests_of_integers_read_back() {
+    use dietcode_syntax::DType;
+    let all = def("#[dynamic_kernel(consts(ZERO = 128))]
+         fn f(x: &[[u8; K]; M], w: &[[i8; K]; N], b: &[i32; N], by: i32, y: &mut [[i32; N]; M]) {
+             fn twice(v: i32) -> i32 { v + 2i32 * v }
+             for i in 0..M { for j in 0..N {
+                 let mut acc: i32 = b[j];
+                 for k in 0..K {
+                     let v: i32 = i32::from(x[i][k]) - ZERO as i32;
+                     acc -= v * w[j][k] as i32;
+                 }
+                 y[i][j] = i32::max(twice(acc), i32::MIN).min(by) + i as i32 - -5;
+             } }
+         }");
+    let print = all.to_string();
+    for part in [
+        "let mut acc = b[j];",
+        "acc += -((i32::from(x[i][k]) - 128) * i32::from(w[j][k]));",
+        "y[i][j] = (acc + 2 * acc).max(i32::MIN).min(by) + (i as i32) - -5;",
+    ] {
+        assert!(print.contains(part), "{part} in {print}");
+    }
+    let sum = |def: &KernelDef| def.reduction.as_ref().map(|sum| sum.dtype);
+    assert_eq!((all.computes_in(), sum(&all)), (DType::I32, Some(DType::I32)));
+    let scaled = def("#[dynamic_kernel]
+         fn f(x: &[[u8; K]; M], w: &[[i8; K]; N], b: &[i32; N], s: &[f32; N], zero: i32, y: &mut [[f16; N]; M]) {
+             for i in 0..M { for j in 0..N {
+                 let mut acc = -zero;
+                 for k in 0..K { acc += i32::from(x[i][k]) * i32::from(w[j][k]); }
+                 let v = acc as f32 * s[j] + b[j] as f32;
+                 y[i][j] = f16::from_f32(if v > zero as f32 { v } else { f32::from(x[i][0]) });
+             } }
+         }");
+    let print = scaled.to_string();
+    for part in
+        ["let mut acc = -zero;", "(acc as f32) * s[j] + (b[j] as f32)", "> (zero as f32) {", "f32::from(x[i][0])"]
+    {
+        assert!(print.contains(part), "{part} in {print}");
+    }
+    assert_eq!((scaled.computes_in(), sum(&scaled)), (DType::F32, Some(DType::I32)));
+    // The same accesses, summed as floats.
+    let floats = def("#[dynamic_kernel] fn f(x: &[[u8; K]; M], s: f32, y: &mut [f32; M]) {
+             for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += f32::from(x[i][k]); } y[i] = acc * s; } }");
+    assert_eq!((floats.computes_in(), sum(&floats)), (DType::F32, Some(DType::F32)));
+}

@@ -80,9 +80,13 @@ impl Instance {
             // As many bits as the type has, and as it always was of the others.
             let of_type = |rng: &mut StdRng, dtype: DType| match dtype {
                 DType::F64 => rng.random_range(-1.0..1.0f64),
+                DType::U8 => rng.random_range(0..=u8::MAX).into(),
+                DType::I8 => rng.random_range(i8::MIN..=i8::MAX).into(),
+                DType::I32 => rng.random_range(i32::MIN..=i32::MAX).into(),
                 _ => rng.random_range(-1.0..1.0f32).into(),
             };
             let mut element = || match (op, of_type(&mut rng, param.dtype)) {
+                (_, x) if param.dtype.is_integer() => x,
                 (Some(ReduceOp::Prod), x) => x.signum() * (1.0 + 0.05 * x),
                 (Some(ReduceOp::Max | ReduceOp::Min), x) => match rng.random_bool(0.06) {
                     true => special[rng.random_range(0..special.len())],

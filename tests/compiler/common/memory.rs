@@ -1,11 +1,12 @@
-//! A tensor's memory: elements of any type, read and written as `f64`.
+//! A tensor's memory: elements of any type, read and written as `f64`. Integers have no NaN: there it is a number that no test expects.
 
 use std::ffi::c_void;
 
 use dietcode_syntax::DType;
 use half::{bf16, f16};
 
-/// Elements in a row; two of 16 bits share a word, the first in its low half, and one of 64 has two, as they lie on a little-endian machine.
+/// Elements in a row; two of 16 bits share a word, the first in its low half, as do four of 8, and one of 64 has two, as they lie on a
+/// little-endian machine.
 pub(crate) struct Memory {
     dtype: DType,
     words: Vec<u32>,
@@ -22,10 +23,14 @@ impl Memory {
 
     pub(crate) fn get(&self, at: usize) -> f64 {
         let half = |at: usize| (self.words[at / 2] >> (16 * (at % 2))) as u16;
+        let byte = |at: usize| (self.words[at / 4] >> (8 * (at % 4))) as u8;
         match self.dtype {
             DType::F32 => f32::from_bits(self.words[at]).into(),
             DType::F16 => f16::from_bits(half(at)).to_f64(),
             DType::BF16 => bf16::from_bits(half(at)).to_f64(),
+            DType::U8 => byte(at).into(),
+            DType::I8 => (byte(at) as i8).into(),
+            DType::I32 => (self.words[at] as i32).into(),
             DType::F64 => f64::from_bits(u64::from(self.words[2 * at]) | u64::from(self.words[2 * at + 1]) << 32),
         }
     }
@@ -36,6 +41,11 @@ impl Memory {
             DType::F64 => {
                 let bits = value.to_bits();
                 return self.words[2 * at..2 * at + 2].copy_from_slice(&[bits as u32, (bits >> 32) as u32]);
+            }
+            DType::I32 => return self.words[at] = if value.is_nan() { 0x8012_3457 } else { value as i64 as u32 },
+            DType::U8 | DType::I8 => {
+                let (bits, shift) = (if value.is_nan() { 0x55 } else { value as i64 as u8 }, 8 * (at % 4));
+                return self.words[at / 4] = self.words[at / 4] & !(0xff << shift) | u32::from(bits) << shift;
             }
             DType::F16 => f16::from_f64(value).to_bits(),
             DType::BF16 => bf16::from_f64(value).to_bits(),

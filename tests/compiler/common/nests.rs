@@ -10,8 +10,11 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 
+/// The types that nests of floats store.
+const FLOATS: [DType; 4] = [DType::F32, DType::F16, DType::BF16, DType::F64];
+
 /// A nest over random accesses, with a random update and a random tail.
-pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
+fn random(rng: &mut StdRng, name: &str) -> KernelDef {
     let spatial = rng.random_range(1..=3);
     let reduce = rng.random_range(0..=2);
     let mut def = KernelDef {
@@ -46,7 +49,7 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
             update = binary(BinaryOp::Mul, scalar(&mut def, "scale"), update);
         }
         let condition = (reduce > 0 && rng.random_bool(0.25)).then(|| condition(rng, &mut def));
-        def.reduction = Some(Reduction { op, init, update, condition });
+        def.reduction = Some(Reduction { op, dtype: DType::F32, init, update, condition });
         def.epilogue = tail(rng, &mut def, Expr::Acc);
         if !adds_to_output && rng.random_bool(0.25) {
             def.epilogue = plus_output(rng, &mut def);
@@ -57,11 +60,13 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
     }
     if rng.random_bool(0.5) {
         let tensors = def.params.iter_mut().filter(|param| !param.dims.is_empty());
-        tensors.for_each(|param| param.dtype = *DType::ALL.choose(rng).expect("there are types"));
+        tensors.for_each(|param| param.dtype = *FLOATS.choose(rng).expect("there are types"));
     } else if StdRng::seed_from_u64(def.source_hash()).random_bool(0.25) {
         // What this draws leaves all others as they are.
         def.params.iter_mut().for_each(|param| param.dtype = DType::F64);
     }
+    let computes = def.computes_in();
+    def.reduction.iter_mut().for_each(|reduction| reduction.dtype = computes);
     triangle(def)
 }
 
@@ -81,6 +86,71 @@ fn triangle(mut def: KernelDef) -> KernelDef {
         otherwise: Box::new(Expr::Literal(otherwise)),
     };
     def
+}
+
+/// A random nest: a sixth of those that can be are over integers.
+pub(crate) fn any(rng: &mut StdRng, name: &str) -> KernelDef {
+    let def = random(rng, name);
+    // What this draws leaves all others as they are.
+    let is_one = StdRng::seed_from_u64(def.source_hash() ^ 0x1397).random_bool(1.0 / 6.0);
+    if is_one { integers(def.clone()).unwrap_or(def) } else { def }
+}
+
+/// The nest over integers: of the same loops and accesses, with terms and a tail that integers have, into an output of integers, or, scaled, of
+/// floats. Of nests without a reduction, and of those with scalars, which are floats, none.
+fn integers(mut def: KernelDef) -> Option<KernelDef> {
+    if def.params.iter().any(|param| param.dims.is_empty()) {
+        return None;
+    }
+    let mut own = StdRng::seed_from_u64(def.source_hash() ^ 0x1297);
+    let rng = &mut own;
+    let reduction = def.reduction.as_mut()?;
+    let output = def.output;
+    let is_input = |e: &Expr| matches!(e, Expr::Load { param, index } if *param != output && !index.is_empty());
+    let mut loads = Vec::new();
+    collect(&reduction.update, &is_input, &mut loads);
+    let (a, b) = (loads.first()?.clone(), loads.last()?.clone());
+    let literal = |rng: &mut StdRng| Expr::Literal(f64::from(rng.random_range(-200..=200)));
+    let stores_floats = rng.random_bool(0.4);
+    reduction.dtype = DType::I32;
+    reduction.update = match rng.random_range(0..7) {
+        0 => a,
+        1 => binary(BinaryOp::Sub, a, b),
+        2 => binary(BinaryOp::Mul, Expr::Call(Function::Max, vec![a, literal(rng)]), b),
+        3 => Expr::Call(Function::Neg, vec![binary(BinaryOp::Mul, a, binary(BinaryOp::Add, b, literal(rng)))]),
+        _ => binary(BinaryOp::Mul, a, b),
+    };
+    let reads_output = matches!(&reduction.init, Expr::Load { param, .. } if *param == output);
+    reduction.init = match &reduction.init {
+        init @ Expr::Load { param, .. } if *param != output || !stores_floats => init.clone(),
+        _ if reads_output || rng.random_bool(0.5) => Expr::Literal(reduction.op.identity(DType::I32)),
+        _ => literal(rng),
+    };
+    let tail = match rng.random_range(0..3) {
+        0 => Expr::Call(Function::Max, vec![Expr::Acc, Expr::Literal(0.0)]),
+        _ => Expr::Acc,
+    };
+    for (at, param) in def.params.iter_mut().enumerate() {
+        // The first input has 8 bits, so that products of such meet.
+        let inputs = [DType::U8, DType::I8, DType::I32];
+        param.dtype = if at < output { *inputs[..2 + at.min(1)].choose(rng).expect("types") } else { DType::I32 };
+    }
+    def.epilogue = match stores_floats {
+        true => binary(BinaryOp::Mul, tail, Expr::Literal(0.25)),
+        false => tail,
+    };
+    if stores_floats {
+        def.params[output].dtype = *FLOATS[..3].choose(rng).expect("types");
+    }
+    Some(def)
+}
+
+/// The parts of an expression that are of a kind.
+fn collect(e: &Expr, is: &dyn Fn(&Expr) -> bool, found: &mut Vec<Expr>) {
+    if is(e) {
+        found.push(e.clone());
+    }
+    e.parts().into_iter().for_each(|part| collect(part, is, found));
 }
 
 /// The nest with operands that are laid out before calls: in a third of the nests, each input that may be.

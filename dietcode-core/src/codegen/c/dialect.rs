@@ -37,8 +37,14 @@ impl Dialect for C {
     fn for_loop(&self, printer: &mut Printer<'_>, kind: ForKind, (var, extent): (&Name, &Expr), body: &Stmt) {
         match kind {
             ForKind::Vectorized => {
-                let line = vector::statement(&printer.exprs, (var, extent), body);
-                printer.line(line);
+                let print = |printer: &mut Printer<'_>| {
+                    let line = vector::statement(&printer.exprs, (var, extent), body);
+                    printer.line(line);
+                };
+                match body.guarded() {
+                    (Stmt::Store { buffer, .. }, _) => printer.storing(buffer.dtype, print),
+                    _ => print(printer),
+                }
             }
             _ => printer.serial((var, extent), body),
         }
@@ -55,10 +61,16 @@ impl Dialect for C {
             // A copy of an element has its bits.
             return format!("({}){{{}.bits}}", element_type(dtype), printer.exprs.element(from, index));
         }
+        if let Expr::Load(from, index) = value
+            && dtype.is_integer()
+            && from.dtype == dtype
+        {
+            return printer.exprs.element(from, index);
+        }
         let (value, widened) = (printer.exprs.text(value), printer.exprs.widens(dtype));
         match dtype {
             DType::F32 if widened => format!("(float)({value})"),
-            DType::F32 | DType::F64 => value,
+            DType::F32 | DType::F64 | DType::U8 | DType::I8 | DType::I32 => value,
             half if widened => format!("dietcode_round_{half}(dietcode_odd({value}))"),
             half => format!("dietcode_round_{half}({value})"),
         }
@@ -107,8 +119,8 @@ impl Dialect for C {
                 let (valid, columns) = (exprs.text(valid), exprs.text(columns));
                 let elements = if *neighbours == 1 { String::new() } else { format!("x{neighbours}") };
                 let in_runs = if runs.is_empty() { "" } else { "_runs" };
-                let widened = exprs.widens(from.dtype) && to.dtype != from.dtype;
-                let name = format!("{}{}", from.dtype, if widened { "_f64" } else { "" });
+                let is_same = to.dtype == from.dtype || (from.dtype.is_half() && to.dtype == DType::F32);
+                let name = format!("{}{}", from.dtype, if is_same { String::new() } else { format!("_{}", to.dtype) });
                 // From the innermost on; what is missing is one run.
                 let missing = Run { extent: Expr::Int(1), to_dim: 0, from_dim: 0 };
                 let given = runs.iter().rev().chain(std::iter::repeat(&missing));

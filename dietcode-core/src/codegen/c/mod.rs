@@ -75,16 +75,18 @@ fn unit_with(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered, includ
 
 /// What makes the types and functions known that the C file of some kernels uses.
 pub(super) fn include<'a>(defs: impl IntoIterator<Item = &'a KernelDef>) -> String {
-    let (mut half, mut double, mut math) = (false, false, false);
+    let (mut half, mut double, mut math, mut integers) = (false, false, false, false);
     for def in defs {
         half |= def.params.iter().any(|param| param.dtype.is_half());
         double |= def.computes_in() == DType::F64;
+        integers |= def.params.iter().any(|param| param.dtype.is_integer());
         math |= def.values().any(|value| value.any(&needs_functions));
     }
     let define = |wanted, name| if wanted { format!("#define {name}\n") } else { String::new() };
     define(half, "DIETCODE_HALF")
         + &define(double, "DIETCODE_F64")
         + &define(math, "DIETCODE_MATH")
+        + &define(integers, "DIETCODE_INTEGERS")
         + "#include \"dietcode.h\""
 }
 

@@ -86,7 +86,13 @@ fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &Stmt) -> St
     }
     vector.lanes(buffer, index, true);
     match value {
-        value if exprs.widens(buffer.dtype) => {
+        Expr::Load(from, at)
+            if is_copy_of_integers(buffer, from) && value.uses(lane) && vector.is_contiguous(from, at) =>
+        {
+            vector.push(" = ");
+            vector.raw(from, at);
+        }
+        value if exprs.widens(buffer.dtype) || exprs.computes() == DType::I32 && buffer.dtype != DType::I32 => {
             vector.push(" = ");
             vector.narrowed(buffer.dtype, |vector| vector.all_lanes(value));
         }
@@ -101,6 +107,11 @@ fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &Stmt) -> St
     }
     vector.push(";");
     line
+}
+
+/// Whether integers keep their type.
+fn is_copy_of_integers(to: &Buffer, from: &Buffer) -> bool {
+    to.dtype.is_integer() && to.dtype == from.dtype
 }
 
 /// In how many lanes, the first ones, a condition holds; fewer than 1 in none.
@@ -135,14 +146,14 @@ impl Vector<'_> {
     fn all_lanes(&mut self, e: &Expr) {
         self.lanewise(e);
         if !e.uses(self.lane) {
-            let (computes, lanes) = (self.exprs.computes, self.lanes);
+            let (computes, lanes) = (self.exprs.computes(), self.lanes);
             self.write(format_args!(" - (dietcode_{computes}x{lanes}){{0}}"));
         }
     }
 
     /// All lanes as a vector of the one type that both sides of a choice have; of vectors in memory, arithmetic keeps their alignment.
     fn one_type(&mut self, e: &Expr) {
-        let (open, computes, lanes) = (e.uses(self.lane), self.exprs.computes, self.lanes);
+        let (open, computes, lanes) = (e.uses(self.lane), self.exprs.computes(), self.lanes);
         if open {
             self.write(format_args!("(dietcode_{computes}x{lanes})("));
         }
@@ -150,11 +161,26 @@ impl Vector<'_> {
         self.push(if open { ")" } else { "" });
     }
 
+    /// The neighbours along the lane as they lie.
+    fn raw(&mut self, buffer: &Arc<Buffer>, index: &[Expr]) {
+        if buffer.scope == Scope::Register {
+            return self.exprs.write_element(buffer, index, self.text);
+        }
+        let lanes = self.lanes;
+        self.write(format_args!("*(const dietcode_{}x{lanes}u *)&", buffer.dtype));
+        self.first_lane(buffer, index);
+    }
+
     /// The vector of neighbours along the lane.
     fn lanes(&mut self, buffer: &Arc<Buffer>, index: &[Expr], store: bool) {
         let lanes = self.lanes;
         if buffer.scope == Scope::Register {
-            return self.exprs.write_element(buffer, index, self.text);
+            return match store {
+                true => self.exprs.write_element(buffer, index, self.text),
+                false => {
+                    self.widened(buffer.dtype, |vector| vector.exprs.write_element(buffer, index, vector.text));
+                }
+            };
         }
         if let (false, Some(some)) = (store, self.some) {
             return self.load_some(buffer, index, some);
@@ -165,12 +191,12 @@ impl Vector<'_> {
         }
         self.widened(buffer.dtype, |vector| {
             let half = buffer.dtype.is_half();
-            match half {
-                true => vector.write(format_args!("dietcode_load_{}x{lanes}(&", buffer.dtype)),
-                false => vector.write(format_args!("*(const dietcode_{}x{lanes}u *)&", buffer.dtype)),
+            if !half {
+                return vector.raw(buffer, index);
             }
+            vector.write(format_args!("dietcode_load_{}x{lanes}(&", buffer.dtype));
             vector.first_lane(buffer, index);
-            vector.push(if half { ")" } else { "" });
+            vector.push(")");
         });
     }
 
@@ -188,11 +214,15 @@ impl Vector<'_> {
 
     /// Vectors that were loaded from elements of a type as vectors of what is computed in.
     fn widened(&mut self, dtype: DType, write: impl FnOnce(&mut Self)) {
-        let (widens, lanes) = (self.exprs.widens(dtype), self.lanes);
+        let (computes, lanes) = (self.exprs.computes(), self.lanes);
+        let widens = self.exprs.widens(dtype) || dtype.is_integer() && dtype != computes;
         self.push(if widens { "__builtin_convertvector(" } else { "" });
+        if widens && dtype == DType::I32 {
+            self.write(format_args!("(dietcode_s32x{lanes})"));
+        }
         write(self);
         if widens {
-            self.write(format_args!(", dietcode_f64x{lanes})"));
+            self.write(format_args!(", dietcode_{computes}x{lanes})"));
         }
     }
 
@@ -200,6 +230,11 @@ impl Vector<'_> {
     fn narrowed(&mut self, dtype: DType, write: impl FnOnce(&mut Self)) {
         let lanes = self.lanes;
         match (self.exprs.widens(dtype), dtype.is_half()) {
+            _ if matches!(dtype, DType::U8 | DType::I8) => {
+                self.push("__builtin_convertvector(");
+                write(self);
+                self.write(format_args!(", dietcode_{dtype}x{lanes})"));
+            }
             (false, _) => write(self),
             (true, true) => {
                 self.write(format_args!("dietcode_odd_f64x{lanes}("));
@@ -227,8 +262,14 @@ impl Vector<'_> {
         match e {
             uniform if !uniform.uses(self.lane) => self.exprs.write_operand(uniform, self.text),
             Expr::Load(buffer, index) if self.is_contiguous(buffer, index) => self.lanes(buffer, index, false),
+            Expr::Cast(_, sum) if sum.is_element() => {
+                let (computes, lanes, exprs) = (self.exprs.computes(), self.lanes, self.exprs);
+                self.write(format_args!("__builtin_convertvector((dietcode_s32x{lanes})("));
+                exprs.within(DType::I32, || self.all_lanes(sum));
+                self.write(format_args!("), dietcode_{computes}x{lanes})"));
+            }
             Expr::Load(..) | Expr::Cast(..) => {
-                let (computes, lanes) = (self.exprs.computes, self.lanes);
+                let (computes, lanes) = (self.exprs.computes(), self.lanes);
                 self.write(format_args!("(dietcode_{computes}x{lanes}){{"));
                 for n in 0..lanes {
                     self.push(if n == 0 { "" } else { ", " });
@@ -256,7 +297,8 @@ impl Vector<'_> {
                 self.push(")");
             }
             Expr::Select(condition, then, otherwise) => {
-                let (Expr::Compare(op, a, b), computes, lanes) = (&**condition, self.exprs.computes, self.lanes) else {
+                let (Expr::Compare(op, a, b), computes, lanes) = (&**condition, self.exprs.computes(), self.lanes)
+                else {
                     unreachable!("the front end makes only comparisons into conditions: {condition}")
                 };
                 self.write(format_args!("dietcode_pick_{computes}x{lanes}("));
@@ -280,7 +322,7 @@ impl Vector<'_> {
 
     /// A function of vectors; an integer stays what it is.
     fn call<'e>(&mut self, name: &str, args: impl IntoIterator<Item = &'e Expr>) {
-        let (computes, lanes) = (self.exprs.computes, self.lanes);
+        let (computes, lanes) = (self.exprs.computes(), self.lanes);
         self.write(format_args!("{name}_{computes}x{lanes}"));
         for (n, arg) in args.into_iter().enumerate() {
             self.push(if n == 0 { "(" } else { ", " });

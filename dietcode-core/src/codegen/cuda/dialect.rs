@@ -58,7 +58,8 @@ impl Dialect for Cuda {
             _ => None,
         };
         let kept = match value {
-            _ if dtype == exprs.computes => Some(exprs.text(value)),
+            value if dtype.is_integer() && same(value).is_some() => same(value),
+            _ if dtype == exprs.computes() => Some(exprs.text(value)),
             value if dtype == DType::F32 => same(value).or_else(|| Some(format!("(float)({})", exprs.text(value)))),
             Expr::Select(condition, then, otherwise) if matches!(**otherwise, Expr::Float(_)) => same(then)
                 .map(|then| format!("{} ? {then} : {}", exprs.operand(condition), constant(exprs, dtype, otherwise))),
@@ -97,6 +98,9 @@ pub(super) fn constant(exprs: &Expressions, dtype: DType, value: &Expr) -> Strin
     let element = element_type(dtype);
     match value {
         Expr::Float(0.0) => format!("{element}{{}}"),
+        Expr::Float(value) if dtype.is_integer() => {
+            format!("static_cast<{element}>({}u)", DType::I32.rounded(*value) as i32 as u32)
+        }
         value if dtype == DType::F64 => exprs.text(value),
         value => rounded(exprs, dtype, value),
     }
@@ -105,6 +109,9 @@ pub(super) fn constant(exprs: &Expressions, dtype: DType, value: &Expr) -> Strin
 /// A value that is rounded once to an element of another type.
 fn rounded(exprs: &Expressions, dtype: DType, value: &Expr) -> String {
     let (element, value) = (element_type(dtype), exprs.text(value));
+    if dtype.is_integer() {
+        return format!("static_cast<{element}>({value})");
+    }
     match exprs.widens(dtype) && dtype.is_half() {
         true => format!("dietcode_round<{element}>(dietcode_odd({value}))"),
         false => format!("dietcode_round<{element}>({value})"),

@@ -95,6 +95,21 @@ __device__ __forceinline__ double dietcode_smaller_f64(double acc, double x) { r
 __device__ __forceinline__ void dietcode_atomic_add(float *to, float x) { atomicAdd(to, x); }
 __device__ __forceinline__ void dietcode_atomic_add(double *to, double x) { atomicAdd(to, x); }
 
+/* Integers: what is computed in 32 bits is held as an unsigned number, whose sums, differences and products are those modulo 2^32; where its sign
+ * matters, it is cast. */
+using dietcode_u8 = unsigned char;
+using dietcode_i8 = signed char;
+using dietcode_i32 = unsigned;
+__device__ __forceinline__ dietcode_i32 dietcode_larger_i32(dietcode_i32 acc, dietcode_i32 x) {
+  return static_cast<int>(x) > static_cast<int>(acc) ? x : acc;
+}
+__device__ __forceinline__ dietcode_i32 dietcode_smaller_i32(dietcode_i32 acc, dietcode_i32 x) {
+  return static_cast<int>(x) < static_cast<int>(acc) ? x : acc;
+}
+__device__ __forceinline__ dietcode_i32 dietcode_max_i32(dietcode_i32 a, dietcode_i32 b) { return dietcode_larger_i32(a, b); }
+__device__ __forceinline__ dietcode_i32 dietcode_min_i32(dietcode_i32 a, dietcode_i32 b) { return dietcode_smaller_i32(a, b); }
+__device__ __forceinline__ void dietcode_atomic_add(dietcode_i32 *to, dietcode_i32 x) { atomicAdd(to, x); }
+
 /* Whether an address is a multiple of `bytes`, a power of two. */
 __device__ __forceinline__ bool dietcode_is_aligned(const void *p, int bytes) {
   return (reinterpret_cast<unsigned long long>(p) & static_cast<unsigned long long>(bytes - 1)) == 0;
@@ -172,11 +187,15 @@ template <class T> __device__ __forceinline__ T dietcode_narrowed(float x) { ret
 template <class T> __device__ __forceinline__ T dietcode_narrowed(double x) { return dietcode_round<T>(dietcode_odd(x)); }
 template <> __device__ __forceinline__ float dietcode_narrowed<float>(double x) { return static_cast<float>(x); }
 template <> __device__ __forceinline__ double dietcode_narrowed<double>(double x) { return x; }
+template <class T> __device__ __forceinline__ T dietcode_narrowed(dietcode_i32 x) { return static_cast<T>(x); }
 
 /* ---- Copies of neighbouring elements. ---- */
 
 /* What one access moves. */
 template <int BYTES> struct dietcode_word;
+template <> struct dietcode_word<1> {
+  typedef unsigned char DIETCODE_MAY_ALIAS type;
+};
 template <> struct dietcode_word<2> {
   typedef unsigned short DIETCODE_MAY_ALIAS type;
 };

@@ -166,5 +166,8 @@ fn element(dtype: DType) -> (&'static str, &'static str) {
         DType::F16 => ("uint16_t", ", the bits of IEEE 754 binary16"),
         DType::BF16 => ("uint16_t", ", the upper half of the bits of a float"),
         DType::F64 => ("double", ""),
+        DType::U8 => ("uint8_t", ""),
+        DType::I8 => ("int8_t", ""),
+        DType::I32 => ("int32_t", ""),
     }
 }

@@ -70,7 +70,11 @@ mod candidates {{
         for (Arguments { data, layout }, param) in arguments.iter().zip(&def.params) {
             match layout {
                 None => {
-                    let kind = if param.dtype == DType::F64 { "Double" } else { "Scalar" };
+                    let kind = match param.dtype {
+                        DType::F64 => "Double",
+                        DType::I32 => "Integer",
+                        _ => "Scalar",
+                    };
                     inputs += &format!("    {data}: {},\n", param.dtype);
                     operands += &format!("        Operand::{kind}({data}),\n");
                 }

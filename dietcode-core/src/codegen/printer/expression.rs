@@ -1,6 +1,7 @@
 //! Expressions as text.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::{Add, Mul};
 use std::sync::Arc;
@@ -22,8 +23,10 @@ const PRIMARY: u8 = 7;
 /// unrolled loops around.
 pub(crate) struct Expressions {
     dialect: &'static dyn Dialect,
-    /// The type that elements are computed in.
-    pub(crate) computes: DType,
+    /// The type that elements are computed in: that of the nest, or where integers are stored, `i32`.
+    computes: Cell<DType>,
+    /// The type that the nest computes in.
+    of_nest: DType,
     strides: BTreeMap<Name, Vec<Expr>>,
     taken: Vec<Name>,
     pub(super) values: Values,
@@ -53,13 +56,32 @@ impl Expressions {
     pub(crate) fn new(dialect: &'static dyn Dialect, computes: DType, taken: Vec<Name>) -> Expressions {
         Expressions {
             dialect,
-            computes,
+            computes: Cell::new(computes),
+            of_nest: computes,
             strides: BTreeMap::new(),
             taken,
             values: Values::default(),
             anchor: None,
             steps: Vec::new(),
         }
+    }
+
+    /// The type that elements are computed in here.
+    pub(crate) fn computes(&self) -> DType {
+        self.computes.get()
+    }
+
+    /// Prints what is computed in another type.
+    pub(crate) fn within<T>(&self, dtype: DType, print: impl FnOnce() -> T) -> T {
+        let around = self.computes.replace(dtype);
+        let text = print();
+        self.computes.set(around);
+        text
+    }
+
+    /// Goes on in another type; returns the one before.
+    pub(crate) fn set_computes(&self, dtype: DType) -> DType {
+        self.computes.replace(dtype)
     }
 
     /// An expression as it is in the iterations of the unrolled loops around.
@@ -167,7 +189,7 @@ impl Expressions {
         match e {
             Expr::Int(value) if *value < 0 => write(text, format_args!("({value})")),
             Expr::Int(value) => write(text, format_args!("{value}")),
-            Expr::Float(value) => text.push_str(&float(self.computes, *value)),
+            Expr::Float(value) => text.push_str(&literal(self.computes(), *value)),
             Expr::Var(name) if &**name == ACC => text.push_str("dietcode_acc"),
             Expr::Var(name) => text.push_str(name),
             Expr::Binary(op, a, b) => self.write_binary(*op, a, b, text),
@@ -183,11 +205,16 @@ impl Expressions {
                 }
             }
             Expr::Load(buffer, index) => {
-                // What `float` and `double` make together is a `double`, but not what two `float`s make.
-                text.push_str(if self.widens(buffer.dtype) { "(double)" } else { "" });
+                text.push_str(self.conversion(buffer.dtype));
                 text.push_str(if buffer.dtype.is_half() { "dietcode_load(" } else { "" });
                 self.write_element(buffer, index, text);
                 text.push_str(if buffer.dtype.is_half() { ")" } else { "" });
+            }
+            // A sum of integers as a float.
+            Expr::Cast(dtype, a) if a.is_element() => {
+                write(text, format_args!("({})(int)(", element_type(*dtype)));
+                self.within(DType::I32, || self.write(a, TERNARY, text));
+                text.push(')');
             }
             Expr::Cast(dtype, a) => self.write_call(&format!("({})", element_type(*dtype)), &[a], text),
             Expr::Call(function, args) => {
@@ -228,22 +255,44 @@ impl Expressions {
 
     /// What a function of the type that is computed in is called.
     fn float_name(&self, name: function::Name) -> String {
-        let f = if self.computes == DType::F64 { "" } else { "f" };
+        let f = match self.computes() {
+            DType::F64 => "",
+            DType::I32 => "_i32",
+            _ => "f",
+        };
         match name {
             function::Name::Sign(sign) => sign.into(),
             function::Name::Own(name) => format!("dietcode_{name}{f}"),
-            library => self.dialect.library_function(library, self.computes),
+            library => self.dialect.library_function(library, self.computes()),
         }
     }
 
     /// The name of a function of `dietcode.h` and `dietcode.cuh` that takes `float`s, or of that which takes what is computed in.
     fn scalar_name(&self, name: &str) -> String {
-        if self.computes == DType::F64 { format!("{name}_f64") } else { name.to_owned() }
+        if self.computes() == DType::F32 { name.to_owned() } else { format!("{name}_{}", self.computes()) }
     }
 
-    /// Whether elements of a type are narrower than what a `float` or what was loaded as such is computed with.
+    /// Whether floats of a type are narrower than what a `float` or what was loaded as such is computed with.
     pub(crate) fn widens(&self, dtype: DType) -> bool {
-        self.computes == DType::F64 && dtype != DType::F64
+        self.computes() == DType::F64 && dtype != DType::F64 && !dtype.is_integer()
+    }
+
+    /// The cast before an element of a type that makes it what is computed in. What `float` and `double` make together is a `double`, but not
+    /// what two `float`s make; and two integers are multiplied as integers.
+    fn conversion(&self, dtype: DType) -> &'static str {
+        match (dtype, self.computes()) {
+            (DType::I32, DType::F64) => "(double)(int)",
+            (DType::I32, DType::F32) => "(float)(int)",
+            (DType::U8 | DType::I8, DType::I32) => "(dietcode_i32)",
+            (DType::U8 | DType::I8, DType::F32) => "(float)",
+            (dtype, DType::F64) if dtype != DType::F64 => "(double)",
+            _ => "",
+        }
+    }
+
+    /// The type that is computed in where what is stored has a type.
+    pub(crate) fn to_store(&self, dtype: DType) -> DType {
+        if dtype.is_integer() { DType::I32 } else { self.of_nest }
     }
 
     /// Writes an element of a buffer in memory.
@@ -394,7 +443,10 @@ fn row_major(shape: &[Expr], dim: usize) -> Expr {
 }
 
 /// A literal of a type that is computed in, which reads back as the same bits.
-fn float(computes: DType, value: f64) -> String {
+fn literal(computes: DType, value: f64) -> String {
+    if computes == DType::I32 {
+        return format!("{}u", computes.rounded(value) as i32 as u32);
+    }
     let text = match (computes, value.abs()) {
         (_, size) if computes.rounded(size).is_infinite() => "DIETCODE_INFINITY".to_owned(),
         (DType::F64, size) => format!("{size:?}"),

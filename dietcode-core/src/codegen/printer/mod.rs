@@ -61,6 +61,9 @@ pub(crate) fn element_type(dtype: DType) -> &'static str {
         DType::F16 => "dietcode_f16",
         DType::BF16 => "dietcode_bf16",
         DType::F64 => "double",
+        DType::U8 => "dietcode_u8",
+        DType::I8 => "dietcode_i8",
+        DType::I32 => "dietcode_i32",
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::expression::Anchor;
 use super::{Dialect, Expressions, element_type, unrolled, write};
-use crate::ir::{Buffer, Expr, Name, Region, Scope, Stmt, affine};
+use crate::ir::{Buffer, DType, Expr, Name, Region, Scope, Stmt, affine};
 use crate::lower::LoopNest;
 
 /// Prints statements, line by line.
@@ -112,11 +112,11 @@ impl<'a> Printer<'a> {
                 self.constant(var, value);
                 self.stmt(body);
             }
-            Stmt::Store { buffer, index, value } => {
-                let value = self.dialect.stored(self, buffer.dtype, value);
-                let to = self.exprs.element(buffer, index);
-                self.line(format_args!("{to} = {value};"));
-            }
+            Stmt::Store { buffer, index, value } => self.storing(buffer.dtype, |printer| {
+                let value = printer.dialect.stored(printer, buffer.dtype, value);
+                let to = printer.exprs.element(buffer, index);
+                printer.line(format_args!("{to} = {value};"));
+            }),
             Stmt::Intrinsic(intrinsic) => self.dialect.intrinsic(self, intrinsic),
             Stmt::Allocate { buffer, body } => {
                 self.open("");
@@ -148,6 +148,13 @@ impl<'a> Printer<'a> {
             Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| self.in_sequence(stmt)),
             Stmt::Sync => self.line(self.dialect.barrier()),
         }
+    }
+
+    /// Prints a store to elements of a type.
+    pub(crate) fn storing(&mut self, dtype: DType, print: impl FnOnce(&mut Self)) {
+        let around = self.exprs.set_computes(self.exprs.to_store(dtype));
+        print(self);
+        self.exprs.set_computes(around);
     }
 
     /// Declares where the first of the vectors lies that unrolled loops store to a tensor: addresses that count from there are computed

@@ -297,7 +297,7 @@ impl<'a> Walk<'a> {
             let (from, index, _) = first_or_zero(e, &self.loops.last()?.var)?;
             Some(Expr::Load(from.clone(), index.to_vec()))
         };
-        let arithmetic = instructions(&value.map(&mut { unmasked }));
+        let arithmetic = instructions(&value.map(&mut { unmasked }), buffer.dtype);
         self.add(Leaf { arithmetic, accumulates: accumulates && arithmetic > 0.0, accesses, ..self.leaf() });
     }
 

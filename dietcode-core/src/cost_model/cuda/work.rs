@@ -5,7 +5,7 @@
 
 use super::share::share;
 use crate::cost_model::loops::{count, instructions, moves};
-use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt};
+use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt};
 use crate::lower::LoopNest;
 use crate::schedule::Schedule;
 
@@ -119,7 +119,7 @@ impl Counter {
                 self.registers -= bytes;
             }
             Stmt::Store { buffer, index, value } => {
-                self.value(value);
+                self.value(value, buffer.dtype);
                 self.access(buffer, index, buffer.dtype.bytes());
             }
             Stmt::Sync => self.add(Counts { barriers: 1.0, ..Counts::default() }, |l| l.kind != ForKind::ThreadIdx),
@@ -147,7 +147,7 @@ impl Counter {
                 self.add(Counts { half, tf32, ..Counts::default() }, |_| true);
             }
             Intrinsic::AtomicAdd { to, index, value } => {
-                self.value(value);
+                self.value(value, to.dtype);
                 self.access(to, index, 2 * to.dtype.bytes());
             }
             Intrinsic::TransposeCopy { .. }
@@ -158,9 +158,9 @@ impl Counter {
         }
     }
 
-    /// The arithmetic of an element, and what it reads.
-    fn value(&mut self, e: &Expr) {
-        let arithmetic = instructions(e);
+    /// The arithmetic of an element of a type, and what it reads.
+    fn value(&mut self, e: &Expr, stored: DType) {
+        let arithmetic = instructions(e, stored);
         if arithmetic > 0.0 {
             self.add(Counts { arithmetic, ..Counts::default() }, |_| true);
         }

@@ -411,7 +411,12 @@ impl<'a> Builder<'a> {
         let from_start = |start: Expr| {
             if start == reduction.identity() { sum.clone() } else { reduction.combine(start, sum.clone()) }
         };
+        let computes = self.schedule.program.computes_in();
         let finish = |value: &Expr| {
+            let value = match reduction.dtype == computes {
+                true => value.clone(),
+                false => Expr::Cast(computes, Arc::new(value.clone())),
+            };
             let epilogue = self.schedule.unsplit(&block.epilogue);
             epilogue.map(&mut |e| matches!(e, Expr::Var(name) if &**name == ACC).then(|| value.clone()))
         };
@@ -464,7 +469,7 @@ impl<'a> Builder<'a> {
 fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
     let output = &schedule.block.output;
     let outermost = schedule.loops[..tile_depth].iter().position(Loop::is_step);
-    let why = match (output.dtype != schedule.program.computes_in(), reads(&schedule.block.epilogue, output)) {
+    let why = match (output.dtype != schedule.program.sums_in(), reads(&schedule.block.epilogue, output)) {
         (true, _) => format!("has elements of {} bits", 8 * output.dtype.bytes()),
         (_, true) => "is read by the epilogue".to_owned(),
         _ => return Ok(None),
@@ -479,7 +484,7 @@ fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
     }
     let buffer = Buffer {
         name: schedule.fresh_name(&format!("{}_sums", output.name)),
-        dtype: schedule.program.computes_in(),
+        dtype: schedule.program.sums_in(),
         shape: dims.iter().filter_map(|&at| schedule.loops[at].limit.clone()).collect(),
         scope: Scope::Panel,
         swizzle: 0,
@@ -515,7 +520,7 @@ fn tile_buffer(schedule: &Schedule, depth: usize) -> Result<Arc<Buffer>> {
     let name = schedule.cache_write.as_ref().map(|tile| tile.name.clone());
     let tile = Buffer {
         name: name.unwrap_or_else(|| schedule.fresh_name(&format!("{}_tile", output.name))),
-        dtype: schedule.program.computes_in(),
+        dtype: schedule.program.sums_in(),
         shape: schedule.tile_dims(depth).iter().map(|&at| schedule.loops[at].extent.clone()).collect(),
         scope: Scope::Local,
         swizzle: 0,

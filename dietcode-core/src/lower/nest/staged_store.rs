@@ -62,7 +62,7 @@ impl StagedStore {
             *row = row.clone().add(Expr::Int(pad));
         }
         let buffer =
-            Arc::new(Buffer { name, dtype: schedule.program.computes_in(), shape, scope: Scope::Shared, swizzle: 0 });
+            Arc::new(Buffer { name, dtype: schedule.program.sums_in(), shape, scope: Scope::Shared, swizzle: 0 });
         Ok(Some(StagedStore { tile, coordinates, buffer, threads }))
     }
 

@@ -167,7 +167,7 @@ pub(crate) fn parts_of_tiles(schedule: &Schedule, stream: &StreamK) -> (Arc<Buff
     let around = |outer, inner: Vec<Expr>, last| [vec![outer], inner, vec![last]].concat();
     let buffer = Buffer {
         name: schedule.fresh_name(&format!("{}_parts", schedule.block.output.name)),
-        dtype: schedule.program.computes_in(),
+        dtype: schedule.program.sums_in(),
         shape: around(Expr::Int(stream.places()), extents, Expr::Int(threads)),
         scope: Scope::Global,
         swizzle: 0,
@@ -183,7 +183,7 @@ pub(crate) fn workspace(schedule: &Schedule) -> (Arc<Buffer>, Vec<Name>) {
     let spatial = schedule.block.iters_of(Role::Spatial).map(|iter| iter.extent.clone());
     let parts = Buffer {
         name: schedule.fresh_name(&format!("{}_parts", schedule.block.output.name)),
-        dtype: schedule.program.computes_in(),
+        dtype: schedule.program.sums_in(),
         shape: extents.into_iter().chain(spatial).collect(),
         scope: Scope::Global,
         swizzle: 0,

@@ -30,7 +30,7 @@
 use dietcode_syntax::Role;
 
 use crate::ir::function::row;
-use crate::ir::{BinaryOp, Block, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
+use crate::ir::{BinaryOp, Block, Expr, ForKind, Name, Reduction, Scope, Stmt};
 use crate::lower::guard::{self, Guard};
 use crate::schedule::Schedule;
 
@@ -111,14 +111,14 @@ pub(crate) fn is_padded_by(block: &Block, axis: &Name, value: f64) -> bool {
 /// What staged copies hold outside of their tensors: the operator's identity or its negative, whichever lets the terms outside of
 /// an axis change nothing.
 fn padding(block: &Block, reduction: &Reduction) -> f64 {
-    let identity = reduction.op.identity(DType::F32);
+    let identity = reduction.op.identity(reduction.dtype);
     let serves = |value: &f64| block.iters_of(Role::Reduce).any(|axis| is_neutral(reduction, &axis.name, *value));
     [identity, -identity].into_iter().find(serves).unwrap_or(identity)
 }
 
 /// Whether a term whose reads along an axis all have this value changes nothing.
 fn is_neutral(reduction: &Reduction, axis: &Name, value: f64) -> bool {
-    value_at(&reduction.update, axis, value) == Some(reduction.op.identity(DType::F32))
+    value_at(&reduction.update, axis, value) == Some(reduction.op.identity(reduction.dtype))
 }
 
 /// The value of an expression whose reads along a variable all have the given one, if that determines it whatever the others are.
@@ -127,7 +127,8 @@ fn value_at(e: &Expr, along: &Name, read: f64) -> Option<f64> {
     Some(match e {
         Expr::Float(value) => *value,
         Expr::Int(exponent) => *exponent as f64,
-        Expr::Load(_, index) if index.iter().any(|i| i.uses(along)) => read,
+        // A copy as it lies in the tensor must hold it.
+        Expr::Load(buffer, index) if index.iter().any(|i| i.uses(along)) && buffer.dtype.holds(read) => read,
         Expr::Binary(op, a, b) => {
             let (a, b) = (arg(a)?, arg(b)?);
             match op {

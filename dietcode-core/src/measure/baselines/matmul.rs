@@ -105,7 +105,7 @@ impl Gemm {
         // The libraries' products that are called have one element type.
         let mut tensors = def.params.iter().filter(|param| !param.dims.is_empty());
         let dtype = def.params[def.output].dtype;
-        if tensors.any(|param| param.dtype != dtype) {
+        if dtype.is_integer() || tensors.any(|param| param.dtype != dtype) {
             return None;
         }
         // Factors have the type that is computed in.

@@ -102,6 +102,7 @@ impl CuBlas {
             DType::F16 => 2,
             DType::BF16 => 14,
             DType::F64 => 1,
+            DType::U8 | DType::I8 | DType::I32 => unreachable!("a product of integers is none of the baselines'"),
         };
         let [a, b, c] = operands;
         let at = |operand: Operand| data[operand.param].wrapping_byte_add((operand.offset * dtype.bytes()) as usize);
@@ -115,11 +116,11 @@ impl CuBlas {
             // SAFETY: scalars of a product of f64 are such.
             DType::F64 => ([0.0; 2], unsafe { [alpha.value(data), beta.value(data)] }),
             // SAFETY: and of all others f32.
-            DType::F32 | DType::F16 | DType::BF16 => (unsafe { [alpha.value(data), beta.value(data)] }, [0.0; 2]),
+            _ => (unsafe { [alpha.value(data), beta.value(data)] }, [0.0; 2]),
         };
         let [alpha, beta]: [*const c_void; 2] = match dtype {
             DType::F64 => [0, 1].map(|at| (&raw const double[at]).cast()),
-            DType::F32 | DType::F16 | DType::BF16 => [0, 1].map(|at| (&raw const single[at]).cast()),
+            _ => [0, 1].map(|at| (&raw const single[at]).cast()),
         };
         // SAFETY: as the caller vouches; the library reads the two factors, which are of its arithmetic's type, at once.
         let status = unsafe {

@@ -84,7 +84,7 @@ fn inputs(def: &KernelDef, instance: &Instance, seed: u64) -> Tensors {
     let tensor = |param: usize| {
         let elements = inputs::elements(instance, seed, param).take(instance.elements(param));
         match instance.dtypes[param] {
-            DType::F64 => elements.collect(),
+            DType::F64 | DType::U8 | DType::I8 | DType::I32 => elements.collect(),
             DType::F32 => elements.map(|x| f64::from(x as f32)).collect(),
             DType::F16 => elements.map(|x| f16::from_f64(x).to_f64()).collect(),
             DType::BF16 => elements.map(|x| bf16::from_f64(x).to_f64()).collect::<Vec<f64>>(),

@@ -53,6 +53,30 @@ number!(f64, 0x7ffa_3cf8_7ffa_3cf8, 0x4093_4a00_0000_0000, |value| value, |value
 number!(f16, 0x7ed1, 0x64d2, f16::from_f64, f16::to_f64);
 number!(bf16, 0x7fd1, 0x449a, bf16::from_f64, bf16::to_f64);
 
+/// Integers are all numbers: what is poison or lies beside outputs is one that sums seldom are, and beside inputs lies what changes them.
+macro_rules! integer {
+    ($type:ty, $beside:literal, $poison:literal, $canary:literal) => {
+        impl Number for $type {
+            const NAN: Self = $beside;
+            const POISON: Self = $poison;
+            const CANARY: Self = $canary;
+            fn of(value: f64) -> Self {
+                value as Self
+            }
+            fn value(self) -> f64 {
+                self.into()
+            }
+            fn is(self, other: Self) -> bool {
+                self == other
+            }
+        }
+    };
+}
+
+integer!(u8, 0x55, 0x5a, 0xa5);
+integer!(i8, 0x55, 0x5a, -0x5b);
+integer!(i32, 0x5555_5555, -0x7fd1_e7c0, 0x449a_5000);
+
 /// A tensor of one element type.
 struct Memory<T> {
     flat: CudaTensor<T>,
@@ -66,6 +90,9 @@ enum AnyMemory {
     F16(Memory<f16>),
     BF16(Memory<bf16>),
     F64(Memory<f64>),
+    U8(Memory<u8>),
+    I8(Memory<i8>),
+    I32(Memory<i32>),
 }
 
 macro_rules! each {
@@ -75,6 +102,9 @@ macro_rules! each {
             AnyMemory::F16($name) => $body,
             AnyMemory::BF16($name) => $body,
             AnyMemory::F64($name) => $body,
+            AnyMemory::U8($name) => $body,
+            AnyMemory::I8($name) => $body,
+            AnyMemory::I32($name) => $body,
         }
     };
 }
@@ -175,6 +205,7 @@ impl Argument {
     fn arg(&mut self) -> Result<Arg<'_>> {
         match self {
             Argument::Scalar(DType::F64, value) => Ok(Arg::from(*value)),
+            Argument::Scalar(DType::I32, value) => Ok(Arg::from(*value as i32)),
             Argument::Scalar(_, value) => Ok(Arg::from(*value as f32)),
             Argument::Tensor(tensor) => each!(&mut **tensor, memory => memory.arg(false)),
         }
@@ -189,6 +220,9 @@ impl AnyMemory {
             DType::F16 => AnyMemory::F16(Memory::new(device, dims, gap)?),
             DType::BF16 => AnyMemory::BF16(Memory::new(device, dims, gap)?),
             DType::F64 => AnyMemory::F64(Memory::new(device, dims, gap)?),
+            DType::U8 => AnyMemory::U8(Memory::new(device, dims, gap)?),
+            DType::I8 => AnyMemory::I8(Memory::new(device, dims, gap)?),
+            DType::I32 => AnyMemory::I32(Memory::new(device, dims, gap)?),
         })
     }
 }

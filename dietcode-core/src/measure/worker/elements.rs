@@ -11,7 +11,13 @@ pub(super) enum Elements<'a> {
     F16(&'a mut [f16]),
     BF16(&'a mut [bf16]),
     F64(&'a mut [f64]),
+    U8(&'a mut [u8]),
+    I8(&'a mut [i8]),
+    I32(&'a mut [i32]),
 }
+
+/// What stands for NaN among integers of 32 bits, which are all numbers: one that sums seldom are.
+const NO_NUMBER: i32 = i32::MIN + 0x2a_e3_01;
 
 impl<'a> Elements<'a> {
     /// What lies somewhere in memory.
@@ -27,6 +33,9 @@ impl<'a> Elements<'a> {
                 DType::F16 => Elements::F16(std::slice::from_raw_parts_mut(data.cast(), len)),
                 DType::BF16 => Elements::BF16(std::slice::from_raw_parts_mut(data.cast(), len)),
                 DType::F64 => Elements::F64(std::slice::from_raw_parts_mut(data.cast(), len)),
+                DType::U8 => Elements::U8(std::slice::from_raw_parts_mut(data.cast(), len)),
+                DType::I8 => Elements::I8(std::slice::from_raw_parts_mut(data.cast(), len)),
+                DType::I32 => Elements::I32(std::slice::from_raw_parts_mut(data.cast(), len)),
             }
         }
     }
@@ -41,6 +50,11 @@ impl<'a> Elements<'a> {
             Elements::F16(elements) => fill(elements, values, f16::from_f64),
             Elements::BF16(elements) => fill(elements, values, bf16::from_f64),
             Elements::F64(elements) => fill(elements, values, |value| value),
+            Elements::U8(elements) => fill(elements, values, |value| value as u8),
+            Elements::I8(elements) => fill(elements, values, |value| value as i8),
+            Elements::I32(elements) => {
+                fill(elements, values, |value| if value.is_nan() { NO_NUMBER } else { value as i32 });
+            }
         }
     }
 
@@ -51,6 +65,12 @@ impl<'a> Elements<'a> {
             Elements::F32(elements) => elements.iter().copied().map(f64::from).collect(),
             Elements::F16(elements) => elements.iter().copied().map(f64::from).collect(),
             Elements::BF16(elements) => elements.iter().copied().map(f64::from).collect(),
+            Elements::U8(elements) => elements.iter().copied().map(f64::from).collect(),
+            Elements::I8(elements) => elements.iter().copied().map(f64::from).collect(),
+            Elements::I32(elements) => {
+                let value = |element: &i32| if *element == NO_NUMBER { f64::NAN } else { f64::from(*element) };
+                elements.iter().map(value).collect()
+            }
         }
     }
 }

@@ -111,9 +111,13 @@ fn compute(oracle: &Unit, job: &Job, tensors: &Tensors, elements: usize) -> Resu
     buffers.push(bounds.as_mut_ptr().cast());
     // The oracle reads both sides of a choice, and takes one.
     let mut initial = tensors.initial.clone().unwrap_or_else(|| vec![f64::NAN; elements]);
-    let mut narrow: Vec<f32> = Vec::new();
+    let (mut narrow, mut integers): (Vec<f32>, Vec<i32>) = Default::default();
     buffers.push(match DType::computing(instance.dtypes.iter().copied()) {
         DType::F64 => initial.as_mut_ptr().cast::<c_void>(),
+        DType::U8 | DType::I8 | DType::I32 => {
+            integers.extend(initial.iter().map(|value| *value as i32));
+            integers.as_mut_ptr().cast()
+        }
         DType::F32 | DType::F16 | DType::BF16 => {
             narrow.extend(initial.iter().map(|value| *value as f32));
             narrow.as_mut_ptr().cast()

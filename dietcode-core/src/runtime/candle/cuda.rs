@@ -21,6 +21,8 @@ impl Storage for CudaStorage {
             CudaStorageSlice::F16(data) => arg(data, start, layout),
             CudaStorageSlice::BF16(data) => arg(data, start, layout),
             CudaStorageSlice::F64(data) => arg(data, start, layout),
+            CudaStorageSlice::U8(data) => arg(data, start, layout),
+            CudaStorageSlice::I32(data) => arg(data, start, layout),
             _ => Ok(None),
         }
     }
@@ -35,6 +37,8 @@ impl Storage for CudaStorage {
             CudaStorageSlice::F16(data) => arg(data, start, layout),
             CudaStorageSlice::BF16(data) => arg(data, start, layout),
             CudaStorageSlice::F64(data) => arg(data, start, layout),
+            CudaStorageSlice::U8(data) => arg(data, start, layout),
+            CudaStorageSlice::I32(data) => arg(data, start, layout),
             _ => Ok(None),
         }
     }

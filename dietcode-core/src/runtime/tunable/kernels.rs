@@ -307,12 +307,15 @@ impl Params for Kernels {
         let n = proxy.roundings * epsilon / 2.0;
         let stored = match output.dtype {
             same if same == computes => 0.0,
-            DType::F64 => 0.0,
+            DType::F64 | DType::U8 | DType::I8 | DType::I32 => 0.0,
             DType::F32 => 1.0 / (1 << 24) as f64,
             DType::F16 => 1.0 / (1 << 11) as f64,
             DType::BF16 => 1.0 / (1 << 8) as f64,
         };
-        let bound = 2.0 * (n / (1.0 - n) + stored) * largest + f64::from(f32::MIN_POSITIVE);
+        let bound = match output.dtype.is_integer() {
+            true => 0.0,
+            false => 2.0 * (n / (1.0 - n) + stored) * largest + f64::from(f32::MIN_POSITIVE),
+        };
         for (at, (found, expected)) in output.values().zip(expected).enumerate() {
             let is_same = found == *expected || found.is_nan() && expected.is_nan();
             let is_within = is_same || (found - *expected).abs() <= bound;
@@ -397,6 +400,7 @@ fn stand_in(scalar: Scalar) -> Arg<'static> {
     match scalar {
         Scalar::F32(_) => Arg::from(value as f32),
         Scalar::F64(_) => Arg::from(value),
+        Scalar::I32(_) => Arg::from(if value.fract() == 0.0 { value as i32 } else { value.signum() as i32 * 3 }),
     }
 }
 
@@ -425,6 +429,9 @@ impl Buffer {
                 DType::F16 => element.copy_from_slice(&f16::from_f32(value).to_ne_bytes()),
                 DType::BF16 => element.copy_from_slice(&bf16::from_f32(value).to_ne_bytes()),
                 DType::F64 => element.copy_from_slice(&f64::from(value).to_ne_bytes()),
+                DType::U8 => element[0] = (state >> 56) as u8,
+                DType::I8 => element[0] = (state >> 57) as u8,
+                DType::I32 => element.copy_from_slice(&((state >> 52) as i32).to_ne_bytes()),
             }
         }
         Ok(buffer)
@@ -455,6 +462,9 @@ impl Buffer {
             (DType::F64, &[a, b, c, d, e, f, g, h]) => f64::from_ne_bytes([a, b, c, d, e, f, g, h]),
             (DType::F16, &[a, b]) => f16::from_ne_bytes([a, b]).to_f64(),
             (DType::BF16, &[a, b]) => bf16::from_ne_bytes([a, b]).to_f64(),
+            (DType::U8, &[a]) => a.into(),
+            (DType::I8, &[a]) => (a as i8).into(),
+            (DType::I32, &[a, b, c, d]) => i32::from_ne_bytes([a, b, c, d]).into(),
             _ => unreachable!("a chunk has the bytes of an element"),
         })
     }

@@ -108,6 +108,9 @@ impl Operand {
     fn arg(&mut self, param: &Param) -> Result<Arg<'_>> {
         Ok(match self {
             Operand::Scalar(value) if param.dtype == DType::F64 => Arg::from(f64::from(*value)),
+            Operand::Scalar(value) if param.dtype == DType::I32 => {
+                Arg::from(value.signum() as i32 * value.abs().ceil() as i32)
+            }
             Operand::Scalar(value) => Arg::from(*value),
             Operand::Tensor { memory, first, layout } => {
                 layout.check_holds((memory.len() - *first) / param.dtype.bytes())?;

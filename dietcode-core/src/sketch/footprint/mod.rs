@@ -213,7 +213,7 @@ fn slots(schedule: &Schedule) -> Vec<Name> {
 fn sums_wait_in_panel(program: &Program, block: &Block) -> bool {
     let mut read = false;
     block.epilogue.visit(&mut |e| read |= matches!(e, Expr::Load(buffer, _) if *buffer == block.output));
-    read || block.output.dtype != program.computes_in()
+    read || block.output.dtype != program.sums_in()
 }
 
 struct Reader<'a> {

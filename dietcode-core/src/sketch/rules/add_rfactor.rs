@@ -86,8 +86,7 @@ impl Rule for AddRFactor {
                 "what was laid out before the call ends with the sum over `{axis}`, and parts hang over that"
             ));
         }
-        let atomic =
-            (target.cuda().is_some() && own.holds_sum(partial.program.computes_in())).then_some(Combine::Atomic);
+        let atomic = (target.cuda().is_some() && own.holds_sum()).then_some(Combine::Atomic);
         let shared = std::iter::once(Combine::Workspace).chain(atomic);
         let shared = shared.map(|combine| PartialSketch { combine: Some(combine), ..partial.clone() });
         Ok(Applied::Made(std::iter::once(partial.clone()).chain(shared).collect()))

@@ -40,8 +40,25 @@ _READ_ONLY = 1
 # Memory that DLPack calls the CPU's, or that a driver has pinned there.
 _HOST = (1, 3)
 # Element types: as typestr, as DLPack's code and bits.
-_TYPES = {"f32": ("<f4", (2, 32)), "f16": ("<f2", (2, 16)), "bf16": ("<V2", (4, 16)), "f64": ("<f8", (2, 64))}
-_SIZES = {"f32": 4, "f16": 2, "bf16": 2, "f64": 8}
+_TYPES = {
+    "f32": ("<f4", (2, 32)),
+    "f16": ("<f2", (2, 16)),
+    "bf16": ("<V2", (4, 16)),
+    "f64": ("<f8", (2, 64)),
+    "u8": ("|u1", (1, 8)),
+    "i8": ("|i1", (0, 8)),
+    "i32": ("<i4", (0, 32)),
+}
+_SIZES = {"f32": 4, "f16": 2, "bf16": 2, "f64": 8, "u8": 1, "i8": 1, "i32": 4}
+_SCALARS = {"f32": ctypes.c_float, "f64": ctypes.c_double}
+
+
+def _integer(number):
+    """A scalar of 32 bits, which ctypes would cut off."""
+    number = operator.index(number)
+    if not -(2**31) <= number < 2**31:
+        raise ValueError(f"is {number}, which is no integer of 32 bits")
+    return ctypes.c_int32(number)
 _NOT_WRITABLE = "is the output, but cannot be written"
 
 _pointer, _is_called = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_IsValid
@@ -111,7 +128,7 @@ def call(kernel, parameters, operands, threads, candidate=None):
     for (name, element, rank, is_written), operand in zip(parameters, operands):
         try:
             if rank == 0:
-                arguments.append((ctypes.c_double if element == "f64" else ctypes.c_float)(operand))
+                arguments.append(_SCALARS.get(element, _integer)(operand))
                 continue
             if hasattr(operand, "__array_interface__"):
                 address, shape, strides = _by_interface(operand, element, is_written)

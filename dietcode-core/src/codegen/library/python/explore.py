@@ -23,6 +23,7 @@ import numpy as np
 SEED = int(os.environ.get("DIETCODE_SEED", random.getrandbits(32)))
 # What each type rounds by at most.
 _ROUNDOFF = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
+_INTEGERS = {"u8": np.uint8, "i8": np.int8, "i32": np.int32}
 
 
 class _Bf16:
@@ -37,21 +38,30 @@ class _Bf16:
 
 
 def _array(values, element):
-    of = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
+    of = {"f32": np.float32, "f64": np.float64, "f16": np.float16, **_INTEGERS}
     return _Bf16(values.astype(np.float32)) if element == "bf16" else values.astype(of[element])
 
 
+def _operand(of, element, rank):
+    if rank > 0:
+        return _array(of, element)
+    return int(of) if element in _INTEGERS else float(of)
+
+
 def _computes(parameters):
-    """The type of sums."""
-    return "f64" if any(element == "f64" for _, element, _, _ in parameters) else "f32"
+    """The type of values that are stored; sums of integers are exact."""
+    elements = [element for _, element, _, _ in parameters]
+    if all(element in _INTEGERS for element in elements):
+        return "i32"
+    return "f64" if "f64" in elements else "f32"
 
 
 def _operands(kernel, values, turned=False):
-    """Arrays and floats of what the parameters hold, with the signs of the first input turned or not."""
+    """Arrays and numbers of what the parameters hold, with the signs of the first input turned or not."""
     parameters, output, _ = KERNELS[kernel]
     first = next((n for n, (_, _, rank, _) in enumerate(parameters) if rank > 0 and n != output), None)
     signed = (-of if turned and n == first else of for n, of in enumerate(values))
-    return [float(of) if rank == 0 else _array(of, element) for of, (_, element, rank, _) in zip(signed, parameters)]
+    return [_operand(of, element, rank) for of, (_, element, rank, _) in zip(signed, parameters)]
 
 
 def _computed(kernel, values, candidate, turned):
@@ -67,6 +77,8 @@ def _case(kernel, at):
     drawn, nest = np.random.default_rng([SEED, at]), len(candidates(kernel)) - 1
 
     def tensor(element, dims):
+        if element in _INTEGERS:
+            return drawn.integers(0, 128, dims)
         # Numbers of 64 bits have all of them, so that one that was narrowed on the way shows.
         return drawn.uniform(0.5, 1, dims) if element == "f64" else (128 + drawn.integers(0, 128, dims)) / 256
 
@@ -79,7 +91,7 @@ def deviation(kernel, at, candidate):
     """The largest error of a candidate at a shape, and its bound, of the two checks that with the larger share."""
     parameters, output, shapes = KERNELS[kernel]
     computes, stored = _computes(parameters), parameters[output][1]
-    n = shapes[at][3] * _ROUNDOFF[computes]
+    n = shapes[at][3] * _ROUNDOFF.get(computes, 0.0)
     if n >= 0.5:
         raise ValueError(f"{kernel} at {shapes[at][0]}: results of {shapes[at][3]} roundings cannot be compared")
     (values, both), found = _case(kernel, at), []

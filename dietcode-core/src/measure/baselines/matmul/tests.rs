@@ -44,6 +44,7 @@ impl Nest {
             output: 2,
             output_index: sums(&self.c),
             reduction: Some(Reduction {
+                dtype: DType::F32,
                 op: ReduceOp::Sum,
                 init: Expr::Literal(0.0),
                 update: product,

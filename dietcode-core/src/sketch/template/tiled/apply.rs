@@ -92,7 +92,7 @@ impl Tiled {
         if self.lanes.is_some() && self.vector.is_none() {
             return Err(Error::input("lanes: no loop is that of vectors"));
         }
-        let dot = self.dot(block, program.computes_in())?;
+        let dot = self.dot(block, program.sums_in())?;
         let mut decided = Decided::new(program);
         let mut spatial = Vec::new();
         let mut reduce = Vec::new();
