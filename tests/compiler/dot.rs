@@ -53,6 +53,38 @@ const NESTS: &str = "
             y[i][j] += (f32::from(x[i][k]) - f32::from(w[j][k])) * (f32::from(x[i][k]) - f32::from(w[j][k]));
         } } }
     }
+    #[dynamic_kernel] fn dense_u8(x: &[[u8; K]; M], w: &[[i8; K]; N], y: &mut [[i32; N]; M]) {
+        for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += i32::from(x[i][k]) * i32::from(w[j][k]); } } }
+    }
+    #[dynamic_kernel]
+    fn scaled(x: &[[i8; K]; M], w: &[[u8; N]; K], b: &[i32; N], zero: i32, s: &[f32; N], y: &mut [[f32; N]; M]) {
+        for i in 0..M { for j in 0..N {
+            let mut acc = b[j] - zero;
+            for k in 0..K { acc += i32::from(x[i][k]) * i32::from(w[k][j]); }
+            y[i][j] = acc as f32 * s[j];
+        } }
+    }
+    #[dynamic_kernel] fn batch_u8(x: &[[[u8; M]; K]; B], w: &[[[i8; K]; N]; B], y: &mut [[[i32; N]; M]; B]) {
+        for b in 0..B { for i in 0..M { for j in 0..N {
+            let mut acc = 1;
+            for k in 0..K { acc += i32::from(x[b][k][i]) * i32::from(w[b][j][k]); }
+            y[b][i][j] = acc;
+        } } }
+    }
+    #[dynamic_kernel] fn conv_u8(x: &[[[u8; W + 2]; B]; C], f: &[[[i8; 3]; C]; O], y: &mut [[[i32; W]; B]; O]) {
+        for o in 0..O { for b in 0..B { for w in 0..W {
+            for c in 0..C { for s in 0..3 { y[o][b][w] += i32::from(x[c][b][w + s]) * i32::from(f[o][c][s]); } }
+        } } }
+    }
+    #[dynamic_kernel] fn three_steps_u8(x: &[[u8; 3]; M], w: &[[i8; N]; 3], y: &mut [[i32; N]; M]) {
+        for i in 0..M { for j in 0..N { for k in 0..3 { y[i][j] += i32::from(x[i][k]) * i32::from(w[k][j]); } } }
+    }
+    #[dynamic_kernel] fn both_i8(x: &[[i8; K]; M], w: &[[i8; K]; N], y: &mut [[i32; N]; M]) {
+        for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += i32::from(x[i][k]) * i32::from(w[j][k]); } } }
+    }
+    #[dynamic_kernel] fn as_floats(x: &[[u8; K]; M], w: &[[i8; K]; N], y: &mut [[f32; N]; M]) {
+        for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += f32::from(x[i][k]) * f32::from(w[j][k]); } } }
+    }
     #[dynamic_kernel] fn batch(x: &[[bf16; B]; K], w: &[[bf16; B]; K], y: &mut [f32; B]) {
         for b in 0..B { for k in 0..K { y[b] += f32::from(x[k][b]) * f32::from(w[k][b]); } }
     }";
@@ -63,10 +95,34 @@ fn nest(name: &str) -> KernelDef {
     own.find(|def: &KernelDef| def.name == name).unwrap_or_else(|| shipped::kernel(name))
 }
 
-/// A CPU with the instruction, whatever this one is.
+/// Those that an instruction takes: of two numbers of 16 bits, or of four of 8.
+const TAKEN: [&str; 13] = [
+    "matmul_nt_bf16",
+    "matmul_nn_bf16",
+    "matmul_tn_bf16",
+    "batch_matmul_tt_bf16",
+    "dense_bias",
+    "conv",
+    "one_step",
+    "three_steps",
+    "dense_u8",
+    "scaled",
+    "batch_u8",
+    "conv_u8",
+    "three_steps_u8",
+];
+
+/// The instruction for the elements of a nest.
+fn instruction(def: &KernelDef) -> Dot {
+    let is_integer = def.reduction.as_ref().is_some_and(|reduction| reduction.dtype.is_integer());
+    if is_integer { Dot::Vpdpbusd } else { Dot::Vdpbf16ps }
+}
+
+/// A CPU with the instructions, whatever this one is.
 fn target() -> CpuTarget {
-    let bit = CPU_FEATURES.iter().position(|feature| feature.name == "avx512bf16").expect("it is in the table");
-    CpuTarget { march: "sapphirerapids".into(), features: 1 << bit, ..avx512::target() }
+    let bit = |name| CPU_FEATURES.iter().position(|feature| feature.name == name).expect("it is in the table");
+    let features = 1 << bit("avx512bf16") | 1 << bit("avx512vnni");
+    CpuTarget { march: "sapphirerapids".into(), features, ..avx512::target() }
 }
 
 fn sizes<const N: usize>(sizes: [(&str, i64); N]) -> BTreeMap<String, i64> {
@@ -115,6 +171,34 @@ fn a_pair_of_steps_is_one_instruction() {
     }
 }
 
+/// Steps are fours in the panel, which holds bytes, and lanes are those of either factor.
+#[test]
+fn four_steps_are_one_instruction() {
+    let loops = |name: &str, tiled: Tiled| {
+        let schedule = tiled.schedule(&frontend::program(&nest(name)), &target()).expect("it is legal");
+        lower(&schedule).expect("it is complete").body.to_string()
+    };
+    let text = loops("dense_u8", small());
+    for expected in [
+        "allocate panel w_panel[2][16][4]\n",
+        "of 16 lanes, min(2, (K + 3) / 4 - k_0 * 2) columns of 4\n",
+        "      vectorized j_v in 0..16\n        y_tile[i_t][j_v] += vpdpbusd w_panel[k_1][j_v][0] · x_view[k_1][i_t][0]\n",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let text = loops("scaled", small());
+    assert!(text.contains("y_tile[i_t][j_v] += vpdpbusd w_panel[k_1][j_v][0] · x_view[k_1][i_t][0]\n"), "{text}");
+    let source = units::tiled(&nest("dense_u8"), &small(), &target()).unwrap_or_else(|e| panic!("{e}")).source;
+    for expected in [
+        " = dietcode_vpdpbusd(y_tile_r_0, &w_panel[",
+        "dietcode_transpose16_i8x4(&w_panel[",
+        "dietcode_i8 *restrict w_panel",
+        "const dietcode_u8 *x_view",
+    ] {
+        assert!(source.contains(expected), "{expected}\n{source}");
+    }
+}
+
 #[test]
 fn the_text_calls_the_instruction() {
     let def = nest("matmul_nt_bf16");
@@ -136,14 +220,16 @@ fn it_is_for_cpus_that_have_it_and_nests_that_it_serves() {
         space(&nest(name), target).sketches.iter().filter(|s| is_tensorized(s)).count()
     };
     let (own, other) = (target(), avx512::target());
-    for name in ["matmul_nt_bf16", "matmul_nn_bf16", "batch_matmul_tt_bf16", "dense_bias", "conv"] {
+    for name in TAKEN {
         assert!(with(name, &own) > 0 && with(name, &other) == 0, "{name}");
     }
-    for name in ["mixed", "squares", "batch", "laid_out", "matmul_nt", "matmul_nt_f16"] {
+    for name in ["mixed", "squares", "batch", "laid_out", "matmul_nt", "matmul_nt_f16", "both_i8", "as_floats"] {
         assert_eq!(with(name, &own), 0, "{name}");
     }
     let here = CpuTarget::detect("native").expect("a C compiler");
-    assert_eq!(with("matmul_nt_bf16", &here) > 0, here.has("avx512bf16"));
+    for name in TAKEN {
+        assert_eq!(with(name, &here) > 0, here.has(instruction(&nest(name)).row().feature), "{name}");
+    }
     let def = nest("matmul_nt_bf16");
     let why = units::tiled(&def, &small(), &other).map(drop).expect_err("it has no such instruction").to_string();
     assert!(why.contains("takes vdpbf16ps: it needs avx512bf16, which -march=x86-64-v4 does not allow"), "{why}");
@@ -158,6 +244,8 @@ fn what_it_does_not_take_is_refused() {
         assert!(why.contains(expected), "{name}: {why}, expected {expected}");
     };
     refused("mixed", small(), "tensorize: `w` is f32, and vdpbf16ps multiplies bf16");
+    refused("both_i8", small(), "tensorize: `x` is i8, and vpdpbusd multiplies i8 and u8, or u8 and i8");
+    refused("as_floats", small(), "tensorize: `w` is i8, and vdpbf16ps multiplies bf16");
     refused("squares", small(), "`squares` sums products of which a factor is no element of a tensor");
     let along_batch = Tiled {
         vector: Some("b".into()),
@@ -205,14 +293,15 @@ fn what_it_does_not_take_is_refused() {
 fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Tiled {
     let program = frontend::program(def);
     let vector = Tiled::default_for(&program, target).vector;
-    let step = Some(if def.name == "conv" { "c" } else { "k" }.to_owned());
+    let step = Some(if def.name.starts_with("conv") { "c" } else { "k" }.to_owned());
+    let steps = instruction(def).row().steps;
     for _ in 0..200 {
         let size = |rng: &mut StdRng, sizes: &[i64]| *sizes.choose(rng).expect("there are sizes");
         let mut tiled = Tiled { vector: vector.clone(), tensorize: step.clone(), ..Tiled::default() };
         for l in &def.loops {
             let register = match l.role {
                 _ if vector.as_ref() == Some(&l.name) => size(rng, &[16, 32, 48]),
-                _ if step.as_ref() == Some(&l.name) => size(rng, &[2, 4, 6]),
+                _ if step.as_ref() == Some(&l.name) => steps * size(rng, &[1, 2, 3]),
                 Role::Spatial => size(rng, &[1, 2, 3, 6]),
                 Role::Reduce => size(rng, &[1, 2]),
             };
@@ -247,7 +336,7 @@ fn shape(def: &KernelDef, [b, m, n, k]: [i64; 4]) -> Vec<i64> {
 #[test]
 fn each_draw_of_a_sketch_lowers() {
     let mut rng = StdRng::seed_from_u64(1);
-    for name in ["matmul_nn_bf16", "batch_matmul_tt_bf16", "dense_bias", "conv", "one_step", "three_steps"] {
+    for name in TAKEN {
         let def = nest(name);
         let space = space(&def, &target());
         let sketches: Vec<&Trace> = space.sketches.iter().filter(|sketch| is_tensorized(sketch)).collect();
@@ -268,20 +357,11 @@ fn sums_by_the_instruction_equal_the_reference() {
     let target = CpuTarget::of(&toolchain);
     let mut rng = StdRng::seed_from_u64(settings::seed_of_the_day());
     let mut cases = Vec::new();
-    for name in [
-        "matmul_nt_bf16",
-        "matmul_nn_bf16",
-        "matmul_tn_bf16",
-        "batch_matmul_tt_bf16",
-        "dense_bias",
-        "conv",
-        "one_step",
-        "three_steps",
-    ] {
+    for name in TAKEN {
         let def = nest(name);
         let space = space(&def, &target);
         let sketches: Vec<&Trace> = space.sketches.iter().filter(|sketch| is_tensorized(sketch)).collect();
-        assert_eq!(sketches.is_empty(), !target.has("avx512bf16"), "{name}");
+        assert_eq!(sketches.is_empty(), !target.has(instruction(&def).row().feature), "{name}");
         if sketches.is_empty() {
             continue;
         }

@@ -3,6 +3,10 @@
 #if defined(DIETCODE_INTEGERS) && !defined(DIETCODE_INTEGERS_H)
 #define DIETCODE_INTEGERS_H
 
+#ifdef __AVX512VNNI__
+#include <immintrin.h>
+#endif
+
 typedef uint8_t dietcode_u8;
 typedef int8_t dietcode_i8;
 typedef uint32_t dietcode_i32;
@@ -76,6 +80,36 @@ DIETCODE_SOME(dietcode_i32, i32, 8)
 DIETCODE_SOME_BITS(16)
 #else
 DIETCODE_SOME(dietcode_i32, i32, 16)
+#endif
+
+#ifdef __AVX512VNNI__
+/* to[column * to_stride + 4 * lane + step] = lane < valid ? from[lane * from_stride + 4 * column + step] : 0, for steps 0 to 3. */
+#define DIETCODE_QUADS(C)                                                                                    \
+  static inline dietcode_f32x16 dietcode_load_##C##x4x16(const dietcode_##C *from) {                         \
+    dietcode_f32x16 quads;                                                                                   \
+    __builtin_memcpy(&quads, from, sizeof quads);                                                            \
+    return quads;                                                                                            \
+  }                                                                                                          \
+  DIETCODE_TRANSPOSE_BY(4, 16, C##x4, f32, dietcode_##C, dietcode_##C,                                       \
+    for (int step = 0; step < 4; ++step)                                                                     \
+      to[column * to_stride + 4 * r + step] = r < valid ? from[r * from_stride + 4 * column + step] : 0)
+DIETCODE_QUADS(u8)
+DIETCODE_QUADS(i8)
+
+/* acc[lane] + the products of quads[4 * lane] to [4 * lane + 3] and those of quad; the unsigned operand is the instruction's first. */
+static inline __m512i dietcode_quad(const void *quad) {
+  int32_t all;
+  __builtin_memcpy(&all, quad, sizeof all);
+  return _mm512_set1_epi32(all);
+}
+static inline dietcode_i32x16 dietcode_vpdpbusd_i8(dietcode_i32x16 acc, const dietcode_i8 *quads, const dietcode_u8 *quad) {
+  return (dietcode_i32x16)_mm512_dpbusd_epi32((__m512i)acc, dietcode_quad(quad), _mm512_loadu_si512(quads));
+}
+static inline dietcode_i32x16 dietcode_vpdpbusd_u8(dietcode_i32x16 acc, const dietcode_u8 *quads, const dietcode_i8 *quad) {
+  return (dietcode_i32x16)_mm512_dpbusd_epi32((__m512i)acc, _mm512_loadu_si512(quads), dietcode_quad(quad));
+}
+#define dietcode_vpdpbusd(acc, quads, quad) \
+  _Generic(*(quads), dietcode_i8: dietcode_vpdpbusd_i8, dietcode_u8: dietcode_vpdpbusd_u8)(acc, quads, quad)
 #endif
 
 #ifdef DIETCODE_F64

@@ -85,10 +85,19 @@ pub(crate) fn factors<'b>(
             ));
         }
     };
-    match factors.iter().zip(row.operands).find(|((buffer, _), taken)| buffer.dtype != *taken) {
-        None => Ok(factors),
-        Some(((buffer, _), taken)) => {
-            Err(format!("`{}` is {}, and {name} multiplies {taken}", buffer.name, buffer.dtype))
-        }
+    let found = [factors[0].0.dtype, factors[1].0.dtype];
+    if row.operands.contains(&found) {
+        return Ok(factors);
     }
+    let both = row
+        .operands
+        .iter()
+        .map(|[lanes, all]| if lanes == all { format!("{all}") } else { format!("{lanes} and {all}") });
+    let taken = both.collect::<Vec<String>>().join(", or ");
+    let [of_lanes, of_all] = factors;
+    let other = match row.operands.iter().any(|[lanes, _]| *lanes == found[0]) {
+        true => of_all.0,
+        false => of_lanes.0,
+    };
+    Err(format!("`{}` is {}, and {name} multiplies {taken}", other.name, other.dtype))
 }

@@ -12,18 +12,23 @@ use crate::schedule::{ElementRead, factors};
 const MANY: i64 = 16;
 
 /// The loops and inputs that an instruction takes.
-pub(super) struct Products {
-    pub(super) dot: Dot,
+pub(in crate::sketch) struct Products {
+    pub(in crate::sketch) dot: Dot,
     /// The axis of the sum of which it takes steps.
-    pub(super) step: Name,
+    pub(in crate::sketch) step: Name,
     /// The inputs whose elements do not lie as it takes them.
-    pub(super) pack: Vec<Name>,
+    pub(in crate::sketch) pack: Vec<Name>,
 }
 
 impl Products {
     /// Those of a block with vectors along an axis, on a CPU. The steps are those of an axis of which none is half empty, and along
     /// which the factor lies contiguous that need not be packed, as far as there is one.
-    pub(super) fn of(program: &Program, block: &Block, target: &CpuTarget, lanes: &Name) -> Option<Products> {
+    pub(in crate::sketch) fn of(
+        program: &Program,
+        block: &Block,
+        target: &CpuTarget,
+        lanes: &Name,
+    ) -> Option<Products> {
         let computes = program.sums_in();
         let dot = of_block(block, computes, lanes).ok().filter(|dot| target.has(dot.row().feature))?;
         let [of_lanes, of_all] = factors(block, computes, dot.row(), lanes).ok()?;
@@ -44,9 +49,9 @@ impl Products {
 /// The instruction that multiplies the factors of a block's sum, with lanes along an axis, on whatever CPU.
 ///
 /// # Errors
-/// What the block lacks for the last one.
+/// What the block lacks for the last one that adds in its type, or for the first of all.
 pub(super) fn of_block(block: &Block, computes: DType, lanes: &str) -> Result<Dot, String> {
     let fits = |dot: Dot| factors(block, computes, dot.row(), lanes).map(|_| dot);
-    let [first, others @ ..] = Dot::ALL;
-    others.into_iter().fold(fits(first), |found, dot| found.or_else(|_| fits(dot)))
+    let adding = Dot::ALL.into_iter().filter(|dot| dot.row().accumulator == computes);
+    adding.map(fits).reduce(Result::or).unwrap_or_else(|| fits(Dot::ALL[0]))
 }

@@ -50,7 +50,7 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
     let (lane, lanes, kind) = loops.pop()?;
     let lanes = lanes.as_int().filter(|_| kind == ForKind::Vectorized)?;
     let has_function =
-        |dot: Dot| [dot.row().lanes, dot.row().steps] == [lanes, neighbours] && dot.row().operands[0] == to.dtype;
+        |dot: Dot| [dot.row().lanes, dot.row().steps] == [lanes, neighbours] && dot.has_lanes_of(to.dtype);
     if step.is_some() && !Dot::ALL.into_iter().any(has_function) {
         return None;
     }

@@ -9,6 +9,7 @@ use crate::ErrorKind;
 use crate::ir::{Affine, Expr, Name, Program, affine};
 use crate::lower::serves_lanes;
 use crate::machine::CpuTarget;
+use crate::sketch::dot::Products;
 use crate::sketch::reads::Reads;
 use crate::sketch::{Lowered, MicroKernel};
 
@@ -22,11 +23,12 @@ const STREAMED: i64 = 1024;
 impl Tiled {
     /// A micro-kernel that is valid for any nest, and reasonable for those in which inputs are used again and again:
     /// vectors along the output's contiguous loop, a register tile that fills the registers, panels for what would
-    /// otherwise be read with a stride or many times.
+    /// otherwise be read with a stride or many times. Sums of integers are carried out by an instruction for them, where the target has one.
     pub fn default_for(program: &Program, target: &CpuTarget) -> Tiled {
         let full = full_tile(program, target);
-        let candidates = [full.clone(), Tiled { pack: Vec::new(), ..full }];
-        let valid = candidates.into_iter().find(|tiled| tiled.unless_refused(program, target).is_some());
+        let candidates = [full.clone(), Tiled { pack: Vec::new(), ..full.clone() }];
+        let by_dot = full.by_exact_instruction(program, target);
+        let valid = by_dot.into_iter().chain(candidates).find(|tiled| tiled.unless_refused(program, target).is_some());
         // The nest as the user wrote it, one iteration of the output at a time, is always valid.
         valid.unwrap_or_default()
     }
@@ -84,6 +86,15 @@ impl Tiled {
         let sizes = [&self.register_tile, &self.block_tile];
         let axis = reads.batch(|axis| sizes.iter().any(|sizes| sizes.contains_key(&**axis)))?;
         Some(Tiled { ahead: Some(axis.to_string()), ..self.clone() })
+    }
+
+    /// The same tile by an instruction that takes several steps of a sum at once, if there is one whose sums are those of all other schedules, as
+    /// they are of integers.
+    fn by_exact_instruction(&self, program: &Program, target: &CpuTarget) -> Option<Tiled> {
+        let vector = self.vector.as_ref()?.as_str().into();
+        let Products { dot, step, pack } = Products::of(program, &program.blocks[0], target, &vector)?;
+        let step = Some(step.to_string()).filter(|_| dot.row().accumulator.is_integer())?;
+        Some(Tiled { tensorize: Some(step), pack: pack.iter().map(|name| name.to_string()).collect(), ..self.clone() })
     }
 
     /// Whether panels are as wide as a register tile, so that few blocks pack what they share.
