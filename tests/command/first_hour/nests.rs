@@ -54,6 +54,7 @@ impl Case<'_> {
             let element = match param.dtype {
                 DType::F32 => "".to_owned(),
                 DType::F64 => "f64::from".to_owned(),
+                integer if integer.is_integer() => format!("(|number: f32| (128.0 * number) as {integer})"),
                 half => format!("{}::from_f32", half.name()),
             };
             let value = format!(
@@ -62,6 +63,7 @@ impl Case<'_> {
                 format_args!("number(at, {at})")
             );
             match param.is_scalar() {
+                true if param.dtype == DType::I32 => format!("        let {} = {}i32;\n", param.name, self.integer()),
                 true => format!("        let {} = {:?}{};\n", param.name, self.scalar, param.dtype),
                 false => format!("        let {}{} = {value};\n", if param.mutable { "mut " } else { "" }, param.name),
             }
@@ -79,6 +81,11 @@ impl Case<'_> {
             "        if reference {{ ops::{name}::reference({arguments})?; }} else {{ ops::{name}({arguments})?; }}\n"
         );
         writeln!(text, "{call}        show({output}.as_slice());\n    }}").unwrap();
+    }
+
+    /// Of a scalar parameter that is an integer.
+    fn integer(&self) -> i32 {
+        (4.0 * self.scalar) as i32
     }
 
     fn dims(&self, param: &Param) -> Vec<i64> {
@@ -114,9 +121,15 @@ impl Case<'_> {
                 DType::F64 => f64::from(number(n, at)),
                 DType::F16 => f16::from_f32(number(n, at)).to_f64(),
                 DType::BF16 => bf16::from_f32(number(n, at)).to_f64(),
+                DType::U8 => ((128.0 * number(n, at)) as u8).into(),
+                DType::I8 => ((128.0 * number(n, at)) as i8).into(),
+                DType::I32 => ((128.0 * number(n, at)) as i32).into(),
             };
-            let values =
-                if param.is_scalar() { vec![f64::from(self.scalar)] } else { (0..count).map(element).collect() };
+            let values = match (param.is_scalar(), param.dtype) {
+                (true, DType::I32) => vec![self.integer().into()],
+                (true, _) => vec![f64::from(self.scalar)],
+                (false, _) => (0..count).map(element).collect(),
+            };
             (Name::from(&*param.name), values)
         };
         let tensors: Tensors = self.def.params.iter().enumerate().map(tensor).collect();
