@@ -178,6 +178,38 @@ fn registers_carry_the_next_tile_over_the_computation() {
     assert!(after.contains("allocate shared x_shared[2][8][64]"), "{after}");
 }
 
+/// The operands of a step are read under the products of the one before it; those of a tile's first step as soon as it is there.
+#[test]
+fn fragments_are_read_a_step_ahead() {
+    let dense = kernel(DENSE_F16);
+    let parameters = r#"{"thread": {"i": 1, "j": 2}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 64}, "matrix_unit": "half", "stages": 3,
+        "async": true, "fragments": 2, "stage": {"x": {"vector": 8, "pad": 8}, "w": {"vector": 8, "pad": 8}}}"#;
+    expect("dense_f16_fragments.txt", "pipeline", &around(&schedule(&dense, parameters), "pipeline"));
+}
+
+/// What threads multiply one by one, they read of both tiles into registers.
+#[test]
+fn operands_of_threads_are_read_a_step_ahead() {
+    let dense = kernel(DENSE);
+    let parameters = r#"{"thread": {"i": 16, "j": 16}, "inner": {"i": 4, "j": 2}, "reduce": {"k": 3}, "stages": 2, "fragments": 2,
+        "stage": {"x": {"reduce_outside": true}, "w": {"reduce_outside": true}}}"#;
+    let [_, after] = around(&schedule(&dense, parameters), "pipeline");
+    let (_, steady) = after.split_once("for k_0").expect("the main loop");
+    let places = [
+        "x_shared_fragment[1][i_i2] = x_shared[k_0 % 2][1][i_t * 4 + i_i2]",
+        "y_tile[i_i2][j_i2] = y_tile[i_i2][j_i2] + x_shared_fragment[0][i_i2] * w_shared_fragment[0][j_i2]",
+        "x_shared_fragment[(step + 2) % 2][i_i2] = x_shared[k_0 % 2][step + 2][i_t * 4 + i_i2]",
+        "sync",
+        "x_shared_fragment[0][i_i2] * w_shared_fragment[0][j_i2]",
+        "x_shared_fragment[0][i_i2] = x_shared[(k_0 + 1) % 2][0][i_t * 4 + i_i2]",
+    ];
+    let mut rest = steady;
+    for text in places {
+        let at = rest.find(text).unwrap_or_else(|| panic!("{text} is not where it should be in\n{steady}"));
+        rest = &rest[at + text.len()..];
+    }
+}
+
 /// Sums of a warp's instruction lie in pairs all over the tile; on the way through shared memory they become whole rows, with the
 /// epilogue's other operands read by vectors.
 #[test]
@@ -362,6 +394,16 @@ fn what_is_not_valid_is_told() {
             "threads of a multiprocessor: it takes 2560 threads of blocks that it shall hold, the target allows 2048",
         ),
         (&dense, r#"{"inner": {"i": 8}}"#, "thread: a block has a single thread"),
+        (
+            &copy,
+            r#"{"thread": {"i": 8}, "fragments": 2}"#,
+            "buffer_fragments: 2 sets, but no pipeline fills tiles in shared memory ahead",
+        ),
+        (
+            &dense,
+            r#"{"thread": {"i": 8}, "reduce": {"k": 4}, "stage": {"x": {}}, "load": {"w": 1}, "stages": 2, "fragments": 2}"#,
+            "buffer_fragments: `w_held` is read into registers for all steps of a tile",
+        ),
         (&copy, r#"{"thread": {"i": 8}, "stage_store": true}"#, "stage_store: there are no sums to store"),
         (
             &dense,

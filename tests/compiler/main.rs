@@ -15,6 +15,7 @@ mod double;
 mod dumps;
 mod families;
 mod family_conditions;
+mod fragments;
 mod functions;
 mod gemm;
 mod golden;

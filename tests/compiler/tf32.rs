@@ -147,8 +147,9 @@ fn elements_are_rounded_once_where_they_pass_through_registers_and_results_keep_
                 "{}",
                 loaded.source
             );
-            let filled =
-                ["", r#", "stages": 2"#, r#", "persistent": true"#].map(|more| unit(product, stage, "tf32", more));
+            let ahead = unit(product, stage, "tf32", r#", "stages": 2, "async": true, "fragments": 2"#);
+            let filled = ["", r#", "stages": 2"#, r#", "persistent": true"#, r#", "stages": 2, "fragments": 2"#]
+                .map(|more| unit(product, stage, "tf32", more));
             for unit in &filled {
                 assert!(
                     unit.source.contains(", true>(&") && !unit.source.contains("dietcode_round_tf32"),
@@ -156,14 +157,19 @@ fn elements_are_rounded_once_where_they_pass_through_registers_and_results_keep_
                     unit.source
                 );
             }
-            let library = Library::compile(&compiler, filled.iter().chain([&loaded]));
+            let library = Library::compile(&compiler, filled.iter().chain([&loaded, &ahead]));
             for instance in instances(product) {
                 let tensors = tensors(&instance);
                 let bits = |unit: &CudaUnit| -> Vec<u64> {
                     computed(&library, unit, &instance, &tensors).into_iter().map(f64::to_bits).collect()
                 };
                 let before = bits(&loaded);
-                assert!(filled.iter().all(|unit| bits(unit) == before), "{:?} of\n{}", instance.shape, instance.def);
+                assert!(
+                    filled.iter().chain([&ahead]).all(|unit| bits(unit) == before),
+                    "{:?} of\n{}",
+                    instance.shape,
+                    instance.def
+                );
             }
         }
     }
@@ -176,6 +182,8 @@ fn three_products_for_one_are_as_good_as_f32_and_one_is_not() {
         "",
         r#", "stages": 2"#,
         r#", "stages": 3, "async": true, "persistent": true"#,
+        r#", "stages": 2, "fragments": 2"#,
+        r#", "stages": 3, "async": true, "fragments": 2"#,
         r#", "stage_store": true, "store": 4"#,
     ];
     for product in &PRODUCTS {

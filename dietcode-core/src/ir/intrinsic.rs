@@ -239,11 +239,11 @@ impl Intrinsic {
         accesses.into_iter().flat_map(|(_, index)| index).chain(values).for_each(f);
     }
 
-    /// Replaces a buffer by another.
-    #[must_use]
-    pub(super) fn rename(mut self, old: &Arc<Buffer>, new: &Arc<Buffer>) -> Intrinsic {
-        let buffers = self.parts_mut().0.into_iter().map(|(buffer, _)| buffer);
-        buffers.filter(|buffer| *buffer == old).for_each(|buffer| *buffer = new.clone());
-        self
+    /// Replaces a buffer by another, whose indices `f` makes of those that there are.
+    pub(super) fn rewrite_accesses(&mut self, old: &Arc<Buffer>, new: &Arc<Buffer>, f: &dyn Fn(&mut Vec<Expr>)) {
+        for (buffer, index) in self.parts_mut().0.into_iter().filter(|(buffer, _)| *buffer == old) {
+            *buffer = new.clone();
+            f(index);
+        }
     }
 }

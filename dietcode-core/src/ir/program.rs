@@ -245,6 +245,13 @@ impl Program {
 }
 
 impl Buffer {
+    /// The same with a dimension more, of this extent, at a place among its own.
+    pub(crate) fn with_dimension(&self, place: usize, extent: i64) -> Arc<Buffer> {
+        let mut shape = self.shape.clone();
+        shape.insert(place, Expr::Int(extent));
+        Arc::new(Buffer { shape, ..self.clone() })
+    }
+
     /// Whether it is a scalar parameter: passed by its value, read without an index.
     pub fn is_scalar(&self) -> bool {
         self.shape.is_empty() && self.scope == Scope::Global

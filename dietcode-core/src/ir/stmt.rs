@@ -220,15 +220,36 @@ impl Stmt {
     /// Replaces a buffer by another.
     #[must_use]
     pub fn rename(self, from: &Arc<Buffer>, to: &Arc<Buffer>) -> Stmt {
-        let renamed = self.rewrite_exprs(&mut |e| {
+        self.rewrite_accesses(from, to, &|_| {})
+    }
+
+    /// Gives a buffer a dimension more, of this extent, at a place among its own; in it all accesses have this index.
+    #[must_use]
+    pub(crate) fn with_dimension(self, buffer: &Arc<Buffer>, place: usize, extent: i64, at: &Expr) -> Stmt {
+        let several = buffer.with_dimension(place, extent);
+        self.rewrite_accesses(buffer, &several, &|index| index.insert(place, at.clone()))
+    }
+
+    fn rewrite_accesses(self, from: &Arc<Buffer>, to: &Arc<Buffer>, f: &dyn Fn(&mut Vec<Expr>)) -> Stmt {
+        let rewritten = self.rewrite_exprs(&mut |e| {
             e.rewrite(&mut |e| match e {
-                Expr::Load(buffer, index) if buffer == from => Some(Expr::Load(to.clone(), index.clone())),
+                Expr::Load(buffer, index) if buffer == from => {
+                    let mut index = index.clone();
+                    f(&mut index);
+                    Some(Expr::Load(to.clone(), index))
+                }
                 _ => None,
             })
         });
-        renamed.map(&mut |stmt| match stmt {
-            Stmt::Store { buffer, index, value } if buffer == *from => Stmt::Store { buffer: to.clone(), index, value },
-            Stmt::Intrinsic(intrinsic) => Stmt::Intrinsic(intrinsic.rename(from, to)),
+        rewritten.map(&mut |stmt| match stmt {
+            Stmt::Store { buffer, mut index, value } if buffer == *from => {
+                f(&mut index);
+                Stmt::Store { buffer: to.clone(), index, value }
+            }
+            Stmt::Intrinsic(mut intrinsic) => {
+                intrinsic.rewrite_accesses(from, to, f);
+                Stmt::Intrinsic(intrinsic)
+            }
             other => other,
         })
     }

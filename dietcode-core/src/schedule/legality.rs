@@ -233,6 +233,17 @@ pub(super) fn pipeline(schedule: &Schedule, pipeline: Pipeline) -> Result<()> {
     }
 }
 
+/// There is one set of fragments or two; what is read ahead is that of a tile which is filled ahead.
+pub(super) fn buffer_fragments(schedule: &Schedule, sets: i64) -> Result<()> {
+    match schedule.pipeline {
+        _ if !(1..=2).contains(&sets) => refuse!(schedule, "buffer_fragments: {sets} sets; expected 1 or 2"),
+        None | Some(Pipeline::Panels) if sets > 1 => {
+            refuse!(schedule, "buffer_fragments: {sets} sets, but no pipeline fills tiles in shared memory ahead")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Only the runs of a panel can be padded: a view has the tensor's strides, and a tile in shared memory its own padding.
 /// Returns the panel's place.
 pub(super) fn storage_align(schedule: &Schedule, stage: &str, pad: i64) -> Result<usize> {

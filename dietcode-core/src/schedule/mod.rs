@@ -5,6 +5,7 @@
 //! anything. What was applied is kept as a trace, which prints.
 
 mod add_unit_loop;
+mod buffer_fragments;
 mod cache_read;
 mod cache_write;
 mod compute_at;
@@ -69,6 +70,8 @@ pub struct Schedule {
     pub(crate) decomposed: bool,
     /// How the copies into shared memory overlap with the computation.
     pub(crate) pipeline: Option<Pipeline>,
+    /// How many sets of registers hold what a thread multiplies.
+    pub(crate) fragment_sets: i64,
     /// The matrix unit that carries out the innermost loops.
     pub(crate) matrix_unit: Option<MatrixUnit>,
     /// The instruction of a CPU that carries out the two innermost loops.
@@ -208,6 +211,7 @@ impl Schedule {
             prefetches: Vec::new(),
             decomposed: false,
             pipeline: None,
+            fragment_sets: 1,
             matrix_unit: None,
             dot: None,
             rfactor: None,

@@ -140,7 +140,7 @@ fn text(rows: &[Row]) -> String {
     let mut legend = Legend::default();
     let tables = rows.chunk_by(|a, b| a.device == b.device).map(|rows| {
         let head = ["kernel", "micro-kernel", "registers", "spilled bytes", "main loop"].into_iter();
-        let head: Vec<&str> = head.chain(COLUMNS.map(|(name, _)| name)).collect();
+        let head: Vec<&str> = head.chain(COLUMNS.map(|(name, _)| name)).chain(["read ahead"]).collect();
         let table = grid(head, rows.iter().map(|row| cells(row, &mut legend)));
         format!("on {}: instructions of the main loop\n{table}\n", rows[0].device)
     });
@@ -163,5 +163,6 @@ fn cells(row: &Row, legend: &mut Legend) -> Vec<String> {
             cells.extend(COLUMNS.map(|_| "–".to_owned()));
         }
     }
+    cells.push(sass.read_ahead.map_or("–".to_owned(), |products| products.to_string()));
     cells
 }

@@ -62,6 +62,9 @@ fn draw(rng: &mut StdRng, block: &Block) -> Blocked {
             1 => (blocked.stages, blocked.asynchronous) = (rng.random_range(2..=4), true),
             _ => {}
         }
+        if blocked.stages > 1 {
+            blocked.fragments = rng.random_range(1..=2);
+        }
     }
     if spatial.len() > 1 && rng.random_bool(0.3) {
         let pair: Vec<String> = spatial.sample(rng, 2).map(|name| name.to_string()).collect();

@@ -100,6 +100,7 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
     let stage = factors.iter().map(|param| (param.name.clone(), stage())).collect();
     let stages = one(&[1, 2, 3, 4]);
     let asynchronous = stages > 2 || (stages == 2 && rng.random_bool(0.5));
+    let fragments = if stages > 1 { rng.random_range(1..=2) } else { 1 };
     let split = if rng.random_bool(0.2) { BTreeMap::from([(step.to_owned(), 2)]) } else { BTreeMap::new() };
     let streamed = split.is_empty() && rng.random_bool(0.25);
     let [stream, waves] = if streamed { [rng.random_range(2..=9), rng.random_range(1..=2)] } else { [1, 1] };
@@ -114,6 +115,7 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
         matrix_unit: Some(unit),
         stages,
         asynchronous,
+        fragments,
         split,
         stream,
         waves,

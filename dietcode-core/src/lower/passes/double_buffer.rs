@@ -14,7 +14,6 @@
 use std::ops::{Add, Rem, Sub};
 use std::sync::Arc;
 
-use super::pipeline::{prefixed, several};
 use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
 use crate::schedule::{Pipeline, Schedule};
 use crate::{Error, Result};
@@ -100,8 +99,10 @@ impl Steps {
         let body = Stmt::seq([ahead, uses]);
         let body = Stmt::Let { var: half.clone(), value: here.rem(Expr::Int(HALVES)), body: Box::new(body) };
         let steps = Stmt::for_(self.var.clone(), self.extent.clone(), ForKind::Serial, body);
-        let allocate =
-            |body, panel: &Arc<Buffer>| Stmt::Allocate { buffer: several(panel, HALVES), body: Box::new(body) };
+        let allocate = |body, panel: &Arc<Buffer>| Stmt::Allocate {
+            buffer: panel.with_dimension(0, HALVES),
+            body: Box::new(body),
+        };
         self.panels.iter().rev().fold(Stmt::seq([first, steps]), allocate)
     }
 
@@ -112,7 +113,7 @@ impl Steps {
     }
 
     fn of_half(&self, stmt: Stmt, half: &Expr) -> Stmt {
-        self.panels.iter().fold(stmt, |stmt, panel| prefixed(stmt, panel, &several(panel, HALVES), half))
+        self.panels.iter().fold(stmt, |stmt, panel| stmt.with_dimension(panel, 0, HALVES, half))
     }
 }
 

@@ -7,6 +7,7 @@ mod vector_copy;
 mod tensorize;
 mod dot;
 mod pipeline;
+mod fragments;
 mod double_buffer;
 mod transpose;
 mod partition;

@@ -13,10 +13,25 @@
 //!
 //! Without asynchronous copies, the next tile is loaded into registers before the computation and stored behind it.
 //! The barrier of a step also says that the tile which is filled next has been read by all.
+//!
+//! Where operands are read into registers a step ahead ([`super::fragments`]), the barrier stands before the last step of a tile, whose
+//! operands are in registers already:
+//!
+//! ```text
+//! wait for all but S−2; sync; x[0] = the first operands
+//! for k in 0..n
+//!   x[1] = the next operands; if k + S−1 < n: fill x[(k + S−1) % S]
+//!   commit
+//!   … all steps but the last …
+//!   wait for all but S−2; sync
+//!   x[0] = the first operands of tile k + 1, of whatever lies there if it is none
+//!   … the last step …
+//! ```
 
 use std::ops::{Add, Rem};
 use std::sync::Arc;
 
+use super::fragments::Fragments;
 use super::vector_copy;
 use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
 use crate::schedule::{Pipeline, Schedule};
@@ -25,17 +40,23 @@ use crate::{Error, Result};
 /// Pipelines the loop that fills shared memory, if the schedule asks for it.
 ///
 /// # Errors
-/// There is no serial loop that does nothing but fill shared memory and use it.
+/// There is no serial loop that does nothing but fill shared memory and use it, or what it uses cannot be read ahead.
 pub(super) fn pipeline(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
     let stages = match schedule.pipeline {
         None | Some(Pipeline::Panels) => return Ok(body),
         Some(Pipeline::Registers) => None,
         Some(Pipeline::Async(stages)) => Some(stages),
     };
-    let mut found = false;
+    let (mut found, mut refused) = (false, None);
     let body = body.map(&mut |stmt| match Steps::of(&stmt) {
-        Some(steps) => {
+        Some(mut steps) => {
             found = true;
+            if schedule.fragment_sets > 1 {
+                match Fragments::of(&steps.uses, &steps.tiles, schedule) {
+                    Ok(fragments) => steps.fragments = Some(fragments),
+                    Err(why) => refused = Some(format!("buffer_fragments: {why}")),
+                }
+            }
             match stages {
                 None => steps.through_registers(schedule),
                 Some(stages) => steps.asynchronous(stages),
@@ -43,10 +64,10 @@ pub(super) fn pipeline(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
         }
         None => stmt,
     });
-    if found {
-        Ok(body)
-    } else {
-        Err(Error::input(format!("schedule of `{}`: pipeline: no loop fills shared memory", schedule.block.name)))
+    let refused = if found { refused } else { Some("pipeline: no loop fills shared memory".to_owned()) };
+    match refused {
+        None => Ok(body),
+        Some(why) => Err(Error::input(format!("schedule of `{}`: {why}", schedule.block.name))),
     }
 }
 
@@ -59,6 +80,8 @@ struct Steps {
     tiles: Vec<Arc<Buffer>>,
     fills: Vec<Stmt>,
     uses: Stmt,
+    /// How its operands are read ahead, if they are.
+    fragments: Option<Fragments>,
 }
 
 impl Steps {
@@ -81,7 +104,7 @@ impl Steps {
             return None;
         }
         let (fills, uses) = (stmts[..at].to_vec(), Stmt::seq(stmts[at + 1..].to_vec()));
-        Some(Steps { var: var.clone(), extent: extent.clone(), lets, tiles, fills, uses })
+        Some(Steps { var: var.clone(), extent: extent.clone(), lets, tiles, fills, uses, fragments: None })
     }
 
     /// A statement in a step, with what is bound there and used in it.
@@ -97,98 +120,94 @@ impl Steps {
     /// The tile of a step among `stages` of them.
     fn staged(&self, stmt: Stmt, stages: i64, step: &Expr) -> Stmt {
         let stage = step.clone().rem(Expr::Int(stages));
-        self.tiles.iter().fold(stmt, |stmt, tile| prefixed(stmt, tile, &several(tile, stages), &stage))
+        self.tiles.iter().fold(stmt, |stmt, tile| stmt.with_dimension(tile, 0, stages, &stage))
     }
 
-    /// The filling of a step.
-    fn fill(&self, stmt: &Stmt, stages: i64, step: &Expr) -> Stmt {
+    /// A statement in a step, with its tiles among `stages` of them.
+    fn of_step(&self, stmt: &Stmt, stages: i64, step: &Expr) -> Stmt {
         self.staged(self.at(step, stmt.clone()), stages, step)
     }
 
+    /// What there is to do only if a step is one.
+    fn if_step(&self, step: &Expr, body: impl IntoIterator<Item = Stmt>) -> Stmt {
+        Stmt::if_(step.clone().lt(self.extent.clone()), Stmt::seq(body))
+    }
+
     fn allocated(&self, stages: i64, body: Stmt) -> Stmt {
-        let allocate = |body, tile| Stmt::Allocate { buffer: several(tile, stages), body: Box::new(body) };
+        let allocate =
+            |body, tile: &Arc<Buffer>| Stmt::Allocate { buffer: tile.with_dimension(0, stages), body: Box::new(body) };
         self.tiles.iter().rev().fold(body, allocate)
     }
 
     fn asynchronous(&self, stages: i64) -> Stmt {
         let fills: Vec<Stmt> = self.fills.iter().map(|stmt| stmt.clone().map(&mut asynchronous)).collect();
-        let step = |step: Expr| {
-            let fill = fills.iter().map(|stmt| self.fill(stmt, stages, &step));
-            let fill = Stmt::if_(step.clone().lt(self.extent.clone()), Stmt::seq(fill));
+        let fill = |step: Expr| {
+            let fill = self.if_step(&step, fills.iter().map(|stmt| self.of_step(stmt, stages, &step)));
             Stmt::seq([fill, Stmt::Intrinsic(Intrinsic::Commit)])
         };
-        let ahead = (0..stages - 1).map(|n| step(Expr::Int(n)));
+        let ahead = Stmt::seq((0..stages - 1).map(|n| fill(Expr::Int(n))));
         let here = Expr::Var(self.var.clone());
-        let body = Stmt::seq([
-            Stmt::Intrinsic(Intrinsic::Wait(stages - 2)),
-            Stmt::Sync,
-            step(here.clone().add(Expr::Int(stages - 1))),
-            self.staged(self.at(&here, self.uses.clone()), stages, &here),
-        ]);
-        let body = Stmt::for_(self.var.clone(), self.extent.clone(), ForKind::Serial, body);
+        let [fill_next, next] = [stages - 1, 1].map(|steps| here.clone().add(Expr::Int(steps)));
+        let fill_next = fill(fill_next);
+        let arrived = Stmt::seq([Stmt::Intrinsic(Intrinsic::Wait(stages - 2)), Stmt::Sync]);
+        let of_step = |stmt: Stmt| self.of_step(&stmt, stages, &here);
+        let looped = |body| Stmt::for_(self.var.clone(), self.extent.clone(), ForKind::Serial, Stmt::seq(body));
+        let steps = match &self.fragments {
+            None => looped(vec![arrived, fill_next, of_step(self.uses.clone())]),
+            Some(fragments) => {
+                let first = self.of_step(&fragments.first(), stages, &Expr::Int(0));
+                // Copies are issued behind what is read of shared memory, which the next products wait for.
+                let body = vec![
+                    of_step(fragments.begin()),
+                    fill_next,
+                    of_step(fragments.middle()),
+                    arrived.clone(),
+                    fragments.in_order(self.of_step(&fragments.first(), stages, &next), of_step(fragments.last())),
+                ];
+                fragments.allocated(Stmt::seq([arrived, first, looped(body)]))
+            }
+        };
         // Behind the loop no copy is under way, and the tiles' memory may be used again.
         let end = [Stmt::Intrinsic(Intrinsic::Wait(0)), Stmt::Sync];
-        self.allocated(stages, Stmt::seq(ahead.chain([body]).chain(end)))
+        self.allocated(stages, Stmt::seq([ahead, steps].into_iter().chain(end)))
     }
 
     fn through_registers(&self, schedule: &Schedule) -> Stmt {
         const STAGES: i64 = 2;
         let here = Expr::Var(self.var.clone());
         let next = here.clone().add(Expr::Int(1));
-        let guarded = |step: &Expr, body: Vec<Stmt>| Stmt::if_(step.clone().lt(self.extent.clone()), Stmt::seq(body));
         let halves: Vec<Halves> = self.fills.iter().map(|fill| Halves::of(fill, schedule)).collect();
-        let first = self.fills.iter().map(|fill| self.fill(fill, STAGES, &Expr::Int(0))).collect();
-        let loads = halves.iter().map(|half| self.at(&next, half.load.clone())).collect();
-        let stores = halves.iter().map(|half| self.fill(&half.store, STAGES, &next)).collect();
-        let body = Stmt::seq([
-            guarded(&next, loads),
-            self.staged(self.at(&here, self.uses.clone()), STAGES, &here),
-            guarded(&next, stores),
-            Stmt::Sync,
-        ]);
+        let first = self.fills.iter().map(|fill| self.of_step(fill, STAGES, &Expr::Int(0)));
+        let first = Stmt::seq([self.if_step(&Expr::Int(0), first), Stmt::Sync]);
+        let loads = self.if_step(&next, halves.iter().map(|half| self.at(&next, half.load.clone())));
+        let stores = self.if_step(&next, halves.iter().map(|half| self.of_step(&half.store, STAGES, &next)));
+        let of_step = |stmt: Stmt| self.of_step(&stmt, STAGES, &here);
+        let body = match &self.fragments {
+            None => Stmt::seq([loads, of_step(self.uses.clone()), stores, Stmt::Sync]),
+            Some(fragments) => Stmt::seq([
+                of_step(fragments.begin()),
+                loads,
+                of_step(fragments.middle()),
+                stores,
+                Stmt::Sync,
+                fragments.in_order(self.of_step(&fragments.first(), STAGES, &next), of_step(fragments.last())),
+            ]),
+        };
         let body = halves.iter().fold(body, |body, half| match &half.registers {
             Some(buffer) => Stmt::Allocate { buffer: buffer.clone(), body: Box::new(body) },
             None => body,
         });
-        let body = Stmt::for_(self.var.clone(), self.extent.clone(), ForKind::Serial, body);
-        self.allocated(STAGES, Stmt::seq([guarded(&Expr::Int(0), first), Stmt::Sync, body]))
+        let steps = Stmt::for_(self.var.clone(), self.extent.clone(), ForKind::Serial, body);
+        let steps = match &self.fragments {
+            None => steps,
+            Some(fragments) => {
+                let ahead = self.of_step(&fragments.first(), STAGES, &Expr::Int(0));
+                // What the last step has read ahead was of no tile, but of memory that others write behind the loop.
+                fragments.allocated(Stmt::seq([ahead, steps, Stmt::Sync]))
+            }
+        };
+        self.allocated(STAGES, Stmt::seq([first, steps]))
     }
-}
-
-/// A tile as one of several.
-pub(super) fn several(tile: &Arc<Buffer>, stages: i64) -> Arc<Buffer> {
-    let shape = [Expr::Int(stages)].into_iter().chain(tile.shape.iter().cloned()).collect();
-    Arc::new(Buffer { shape, ..(**tile).clone() })
-}
-
-/// Accesses of a tile become accesses of one of several.
-pub(super) fn prefixed(stmt: Stmt, tile: &Arc<Buffer>, several: &Arc<Buffer>, stage: &Expr) -> Stmt {
-    let at = |index: &[Expr]| [std::slice::from_ref(stage), index].concat();
-    let loads = stmt.rewrite_exprs(&mut |e| {
-        e.rewrite(&mut |e| match e {
-            Expr::Load(buffer, index) if buffer == tile => Some(Expr::Load(several.clone(), at(index))),
-            _ => None,
-        })
-    });
-    loads.map(&mut |stmt| match stmt {
-        Stmt::Store { buffer, index, value } if buffer == *tile => {
-            Stmt::Store { buffer: several.clone(), index: at(&index), value }
-        }
-        Stmt::Intrinsic(mut intrinsic) => {
-            if let Intrinsic::Copy { to, to_index, .. } = &mut intrinsic
-                && to == tile
-            {
-                (*to, *to_index) = (several.clone(), at(to_index));
-            }
-            if let Intrinsic::LoadMatrix { from, from_index, .. } = &mut intrinsic
-                && from == tile
-            {
-                (*from, *from_index) = (several.clone(), at(from_index));
-            }
-            Stmt::Intrinsic(intrinsic)
-        }
-        other => other,
-    })
 }
 
 /// A copy that need not have arrived before its group is waited for.

@@ -147,6 +147,9 @@ pub struct KernelSass {
     /// shorter, since a kernel may have a loop for tensors whose rows are whole vectors and one for others. None where no loop holds a
     /// product: there are no products, or the loops are unrolled.
     pub main_loop: Option<Mix>,
+    /// How far ahead of their use the main loop reads operands out of shared memory: how many of its products stand between such a read and
+    /// the first instruction that takes what was read, at the least.
+    pub read_ahead: Option<u32>,
 }
 
 impl KernelSass {
@@ -184,6 +187,37 @@ struct Instruction {
     target: Option<String>,
     /// Whether it may go to the next one.
     falls_through: bool,
+    /// The registers that it reads shared memory into.
+    loaded: Vec<u32>,
+    /// Those that it takes.
+    taken: Vec<u32>,
+}
+
+/// The registers that an operand names, so many from the first on: `R4`, `-R4.reuse`, `[R4+UR8+0x10]`.
+fn registers(operand: &str, width: u32) -> impl Iterator<Item = u32> {
+    let number =
+        operand.split(|c: char| !c.is_ascii_alphanumeric()).find_map(|word| word.strip_prefix('R')?.parse().ok());
+    number.into_iter().flat_map(move |first: u32| first..first + width)
+}
+
+/// The registers that an instruction reads shared memory into, and those that it takes.
+fn loaded_and_taken(opcode: &str, operands: &str) -> [Vec<u32>; 2] {
+    let operands: Vec<&str> = operands.split(',').collect();
+    let (name, modifiers) = opcode.split_once('.').unwrap_or((opcode, ""));
+    let has = |wanted: &str| modifiers.split('.').any(|modifier| modifier == wanted);
+    let loads = matches!(name, "LDS" | "LDSM");
+    let width =
+        [("128", 4), ("64", 2), ("4", 4), ("2", 2)].iter().find(|(wide, _)| has(wide)).map_or(1, |(_, width)| *width);
+    let loaded = operands.first().filter(|_| loads).map(|to| registers(to, width).collect());
+    // What a lane has of the factors of 16 x 8 products, in registers.
+    let factors = match (name, has("16816") || has("TF32")) {
+        ("HMMA", true) => [4, 2],
+        ("HMMA", false) => [2, 1],
+        _ => [1, 1],
+    };
+    let taken = operands.iter().skip(1).enumerate();
+    let taken = taken.flat_map(|(at, operand)| registers(operand, factors.get(at).copied().unwrap_or(1))).collect();
+    [loaded.unwrap_or_default(), taken]
 }
 
 impl Code {
@@ -210,7 +244,8 @@ impl Code {
         let leaves = matches!(name, "BRA" | "JMP" | "BRX" | "JMX" | "EXIT" | "RET" | "KILL");
         let target = label.filter(|_| matches!(name, "BRA" | "JMP")).map(|(_, label)| label.to_owned());
         let class = Class::of(opcode, operands);
-        self.instructions.push(Instruction { class, target, falls_through: conditional || !leaves });
+        let [loaded, taken] = loaded_and_taken(opcode, operands);
+        self.instructions.push(Instruction { class, target, falls_through: conditional || !leaves, loaded, taken });
     }
 
     /// Where each instruction may go.
@@ -258,8 +293,26 @@ impl Code {
                 main = Some((own, one));
             }
         }
+        let read_ahead = main.and_then(|(_, of)| self.read_ahead(of));
         let main_loop = main.map(|(_, of)| mix(of));
-        KernelSass { symbol, whole: self.instructions.iter().map(|instruction| instruction.class).collect(), main_loop }
+        let whole = self.instructions.iter().map(|instruction| instruction.class).collect();
+        KernelSass { symbol, whole, main_loop, read_ahead }
+    }
+
+    /// See [`KernelSass::read_ahead`]; a loop's last instruction is followed by its first one.
+    fn read_ahead(&self, of: &BTreeSet<usize>) -> Option<u32> {
+        let body: Vec<&Instruction> = of.iter().map(|at| &self.instructions[*at]).collect();
+        let ahead = |(at, load): (usize, &&Instruction)| {
+            let mut products = 0;
+            let others = body.iter().cycle().skip(at + 1).take(body.len());
+            others.take_while(|next| !next.taken.iter().any(|register| load.loaded.contains(register))).for_each(
+                |next| {
+                    products += u32::from(matches!(next.class, Class::Matrix | Class::Fma));
+                },
+            );
+            products
+        };
+        body.iter().enumerate().filter(|(_, load)| !load.loaded.is_empty()).map(ahead).min()
     }
 }
 

@@ -113,6 +113,8 @@ pub enum Instruction {
     DecomposeReduction,
     /// See [`crate::schedule::Schedule::pipeline`].
     Pipeline(Pipeline),
+    /// See [`crate::schedule::Schedule::buffer_fragments`].
+    BufferFragments(Size),
     /// See [`crate::schedule::Schedule::tensorize`].
     Tensorize(Unit),
     /// See [`crate::schedule::Schedule::rfactor`].
@@ -168,6 +170,7 @@ impl Instruction {
             | Instruction::Partition { halvings: size, .. }
             | Instruction::Prefetch { ahead: size, .. }
             | Instruction::StorageAlign { pad: size, .. }
+            | Instruction::BufferFragments(size)
             | Instruction::VectorizeStore(size)
             | Instruction::StageStore(size)
             | Instruction::VectorizeFetch { lanes: size, .. }
@@ -238,6 +241,7 @@ impl Display for Instruction {
             Instruction::Pipeline(Pipeline::Registers) => write!(f, "pipeline(registers)"),
             Instruction::Pipeline(Pipeline::Async(stages)) => write!(f, "pipeline(async, {stages})"),
             Instruction::Pipeline(Pipeline::Panels) => write!(f, "pipeline(panels)"),
+            Instruction::BufferFragments(sets) => write!(f, "buffer_fragments({sets})"),
             Instruction::Tensorize(Unit::Matrix(MatrixUnit::Half)) => write!(f, "tensorize(m16n8k16)"),
             Instruction::Tensorize(Unit::Matrix(MatrixUnit::Tf32)) => write!(f, "tensorize(m16n8k8, tf32)"),
             Instruction::Tensorize(Unit::Matrix(MatrixUnit::Tf32x3)) => write!(f, "tensorize(m16n8k8, 3 x tf32)"),

@@ -100,6 +100,7 @@ impl Trace {
             Instruction::StorageAlign { stage, pad } => schedule.storage_align(stage, size(pad)?),
             Instruction::DecomposeReduction => schedule.decompose_reduction(),
             Instruction::Pipeline(pipeline) => schedule.pipeline(*pipeline),
+            Instruction::BufferFragments(sets) => schedule.buffer_fragments(size(sets)?),
             Instruction::Tensorize(unit) => schedule.tensorize(*unit),
             Instruction::Rfactor(combine) => schedule.rfactor(*combine),
             Instruction::StreamK { loops, shares, waves, into } => schedule.stream_k(

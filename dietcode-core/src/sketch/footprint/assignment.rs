@@ -124,6 +124,13 @@ impl<'a> Assignment<'a> {
         loops.map(|l| self.iterations[l.slot]).collect()
     }
 
+    /// The elements of a tile in shared memory that a thread reads in a step: those of the loops inside of the ones over steps.
+    pub(crate) fn read_in_step(&self, stage: &Stage) -> i64 {
+        let depth = self.depth(&stage.depth);
+        let steps = self.footprint.loops.iter().skip(depth).take_while(|l| l.role == Role::Reduce).count();
+        self.spanned(&stage.read, depth + steps).into_iter().fold(1, i64::saturating_mul)
+    }
+
     /// For each slot how many values it takes inside of a depth; the threads of a block are, wherever their loops stand.
     pub(crate) fn inside(&self, depth: usize, with_threads: bool) -> Vec<i64> {
         let mut inside = vec![1; self.iterations.len()];

@@ -109,6 +109,8 @@ pub(crate) struct Footprint {
     /// How long each spatial axis becomes, 1 where that is not known, and how much of it is a block's.
     pub(crate) grid: Vec<(i64, Product)>,
     pub(crate) pipeline: Option<Pipeline>,
+    /// How many sets of registers hold what a thread multiplies.
+    pub(crate) fragment_sets: Product,
     /// The type that is computed in.
     pub(crate) computes: DType,
     /// How many accumulators a register holds.
@@ -150,7 +152,7 @@ impl Footprint {
         let tile = block.reduction.is_some().then(|| reader.tile());
         let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(program, block));
         let (store_lanes, min_blocks, grid) = (reader.store_lanes(), reader.min_blocks(), reader.grid(bounds));
-        let (staged_store, places) = (reader.staged_store(), reader.places());
+        let (staged_store, places, fragment_sets) = (reader.staged_store(), reader.places(), reader.fragment_sets());
         let parts = schedule.matrix_unit.map_or(1, MatrixUnit::parts);
         let computes = program.computes_in();
         let lanes_of_register = match &bounds.target {
@@ -170,6 +172,7 @@ impl Footprint {
             tile,
             grid,
             pipeline,
+            fragment_sets,
             computes,
             lanes_of_register,
             store_lanes,
@@ -344,6 +347,10 @@ impl Reader<'_> {
             |instruction| if let Instruction::VectorizeStore(lanes) = instruction { Some(lanes) } else { None },
             1,
         )
+    }
+
+    fn fragment_sets(&self) -> Product {
+        self.said(|instruction| if let Instruction::BufferFragments(sets) = instruction { Some(sets) } else { None }, 1)
     }
 
     fn staged_store(&self) -> Option<StagedStore> {

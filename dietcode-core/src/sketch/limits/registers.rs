@@ -43,6 +43,16 @@ pub(super) fn of_vectors(kernel: &Kernel<'_>) -> i64 {
 /// Registers of a GPU's thread: accumulators and all else, and what lives beside them while it computes or while it stores.
 pub(super) fn bound_of_thread(assignment: &Assignment<'_>) -> i64 {
     let footprint = assignment.footprint;
+    let sets = assignment.size(&footprint.fragment_sets);
+    let by_unit = footprint.of_level(Level::Fragment).next().is_some();
+    let held = footprint.stages.iter().map(|stage| match stage.staging {
+        // A matrix unit has its operands in fragments, of which there is one set anyway.
+        Staging::Shared(_) if sets > 1 && !by_unit => {
+            let bytes = assignment.read_in_step(stage).saturating_mul(stage.read.dtype.bytes());
+            (bytes / 4 + 1).saturating_mul(sets)
+        }
+        _ => 0,
+    });
     let operands = footprint.stages.iter().map(|stage| match stage.staging {
         Staging::Registers(_) => {
             let elements = assignment.spanned(&stage.read, assignment.depth(&stage.depth));
@@ -54,8 +64,10 @@ pub(super) fn bound_of_thread(assignment: &Assignment<'_>) -> i64 {
         _ => 0,
     });
     let (registers, of_element) = (FRAGMENT * footprint.parts, footprint.computes.bytes() / 4);
-    let fragments = footprint.of_level(Level::Fragment).map(|var| assignment.values[var].saturating_mul(registers));
-    let computing = operands.chain(fragments).fold(0, i64::saturating_add);
+    let fragments = footprint
+        .of_level(Level::Fragment)
+        .map(|var| assignment.values[var].saturating_mul(registers).saturating_mul(sets));
+    let computing = operands.chain(held).chain(fragments).fold(0, i64::saturating_add);
     let storing = assignment.size(&footprint.store_lanes).saturating_mul(footprint.store_vectors);
     let beside = computing.max(storing.saturating_mul(of_element));
     assignment.accumulators().saturating_mul(of_element).saturating_add(OTHER).saturating_add(beside)

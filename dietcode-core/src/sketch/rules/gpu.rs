@@ -237,6 +237,9 @@ pub(super) fn lies_along_sum(block: &Block, index: &[Expr]) -> bool {
     index.last().is_some_and(|last| block.iters_of(Role::Reduce).any(|iter| last.uses(&iter.name)))
 }
 
+/// The decision how many sets of registers hold operands of a tile that is filled ahead.
+pub(in crate::sketch) const FRAGMENT_SETS: &str = "fragment_sets";
+
 /// How copies into shared memory may overlap with the computation: not at all, through registers, or asynchronously.
 pub(super) fn pipelines(device: &DeviceLimits) -> Vec<Option<Pipeline>> {
     let mut pipelines = vec![None, Some(Pipeline::Registers)];
@@ -249,7 +252,15 @@ pub(super) fn pipelines(device: &DeviceLimits) -> Vec<Option<Pipeline>> {
 /// Overlaps the copies of a partial sketch, lets the parts of a shared sum meet, and stores by vectors, through shared memory where
 /// rows there have a padding.
 pub(super) fn finish(partial: &mut PartialSketch, pipeline: Option<Pipeline>, store: i64, pad: Option<i64>) {
-    partial.instructions.extend(pipeline.map(Instruction::Pipeline));
+    if let Some(pipeline) = pipeline {
+        let into = Name::from(FRAGMENT_SETS);
+        let sets = Size(vec![Part::Var(into.clone())]);
+        partial.instructions.extend([
+            Instruction::Pipeline(pipeline),
+            Instruction::SampleCategorical { into, candidates: vec![1, 2], weights: vec![1.0, 1.0] },
+            Instruction::BufferFragments(sets),
+        ]);
+    }
     partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
     partial.instructions.push(Instruction::VectorizeStore(store.into()));
     partial.instructions.extend(pad.map(|pad| Instruction::StageStore(pad.into())));

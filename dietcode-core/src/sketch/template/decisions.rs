@@ -15,7 +15,7 @@ use crate::ir::{Expr, Name, Program};
 use crate::lower::guards_that_stay;
 use crate::schedule::{AHEAD, Axis, Factor, Instruction, Level, Part, Schedule, Size, Tail, Trace};
 use crate::sketch::refused;
-use crate::sketch::rules::{STREAM_SHARES, STREAM_WAVES, WAVES, variable};
+use crate::sketch::rules::{FRAGMENT_SETS, STREAM_SHARES, STREAM_WAVES, WAVES, variable};
 
 /// A schedule, and what its numbers are called.
 pub(super) struct Decided {
@@ -111,6 +111,14 @@ impl Decided {
         Ok(())
     }
 
+    /// See [`Schedule::buffer_fragments`].
+    pub(super) fn buffer_fragments(&mut self, sets: i64) -> Result<()> {
+        let size = self.number(FRAGMENT_SETS.to_owned(), sets, &[1, 2]);
+        self.schedule.buffer_fragments(sets)?;
+        self.called(vec![size]);
+        Ok(())
+    }
+
     /// See [`Schedule::vectorize_store`].
     pub(super) fn vectorize_store(&mut self, lanes: i64) -> Result<()> {
         let size = self.number("store_lanes".to_owned(), lanes, &[1, 2, 4]);
@@ -193,6 +201,7 @@ fn with_sizes(instruction: Instruction, sizes: &[Size]) -> Instruction {
         (Instruction::Prefetch { buffer, at, .. }, [ahead]) => {
             Instruction::Prefetch { buffer, at, ahead: ahead.clone() }
         }
+        (Instruction::BufferFragments(_), [sets]) => Instruction::BufferFragments(sets.clone()),
         (Instruction::VectorizeStore(_), [lanes]) => Instruction::VectorizeStore(lanes.clone()),
         (Instruction::StageStore(_), [pad]) => Instruction::StageStore(pad.clone()),
         (Instruction::StreamK { loops, into, .. }, [shares, waves]) => {

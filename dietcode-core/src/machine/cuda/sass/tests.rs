@@ -49,6 +49,18 @@ fn of_several_loops_it_is_the_one_with_most_products_of_its_own() {
 }
 
 #[test]
+fn operands_are_read_so_many_products_ahead() {
+    let ahead = |lines: &str| KernelSass::parse(&kernel("k", lines)).swap_remove(0).read_ahead;
+    // The second half of what was read, in the next iteration; and a read whose registers are taken at once.
+    let turn = "HMMA.16816.F32 R4, R8, R14, R4\nLDSM.16.M88.4 R12, [R2+UR4]\nHMMA.16816.F32 R20, R8, R30, R20\n@P0 BRA `(.L_0)\nEXIT";
+    assert_eq!(ahead(&format!(".L_0:\n{turn}")), Some(1));
+    assert_eq!(ahead(&format!(".L_0:\nLDS.128 R28, [R2]\nMOV R9, R31\n{turn}")), Some(0));
+    // An iteration is its own next one, and registers that are not taken are read for nothing.
+    assert_eq!(ahead(".L_0:\nFFMA R1, R2, R3, R1\nLDS R9, [R4]\n@P0 BRA `(.L_0)\nEXIT"), Some(1));
+    assert_eq!(ahead(".L_0:\nFFMA R1, R2, R3, R1\n@P0 BRA `(.L_0)\nEXIT"), None);
+}
+
+#[test]
 fn without_a_loop_that_holds_a_product_there_is_none() {
     for lines in ["FFMA R1, R1, R1, R1\nEXIT", ".L_0:\nLDG R1, [R2]\n@P0 BRA `(.L_0)\nFFMA R1, R1, R1, R1\nEXIT"] {
         let [kernel] = KernelSass::parse(&kernel("k", lines)).try_into().expect("one kernel");

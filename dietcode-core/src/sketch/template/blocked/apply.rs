@@ -93,6 +93,10 @@ impl Blocked {
             self.stage(schedule, &thread, &around)?;
         }
         self.pipeline(schedule)?;
+        if self.fragments > 1 {
+            decided.buffer_fragments(self.fragments)?;
+        }
+        let schedule = &mut decided.schedule;
         if !levels.split.is_empty() || self.atomic {
             schedule.rfactor(if self.atomic { Combine::Atomic } else { Combine::Workspace })?;
         }

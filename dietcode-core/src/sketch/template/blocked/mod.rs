@@ -68,6 +68,10 @@ template! {
             #[serde(rename = "async")]
             asynchronous: bool,
         }
+        Parameter::optional("fragments", "frag", Kind::Size(2)) => {
+            /// How many sets of registers hold a thread's operands: with 2, those of the next step are read under the products of this one.
+            fragments: i64,
+        }
         Parameter::optional("split", "z", Kind::Sizes(Named::Reduce, MOST)) => {
             /// Reduction loops: blocks of the grid that share a sum (missing: 1).
             split: BTreeMap<String, i64>,
