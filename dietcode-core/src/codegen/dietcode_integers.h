@@ -3,7 +3,7 @@
 #if defined(DIETCODE_INTEGERS) && !defined(DIETCODE_INTEGERS_H)
 #define DIETCODE_INTEGERS_H
 
-#ifdef __AVX512VNNI__
+#ifdef __AVX512F__
 #include <immintrin.h>
 #endif
 
@@ -75,6 +75,22 @@ DIETCODE_SOME(dietcode_i32, i32, 4)
 DIETCODE_SOME_BITS(8)
 #else
 DIETCODE_SOME(dietcode_i32, i32, 8)
+#endif
+#define DIETCODE_SOME_BYTES(n)              \
+  DIETCODE_SOME(dietcode_u8, u8, n)         \
+  DIETCODE_SOME(dietcode_i8, i8, n)
+DIETCODE_SOME_BYTES(2)
+DIETCODE_SOME_BYTES(4)
+DIETCODE_SOME_BYTES(8)
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+static inline dietcode_u8x16 dietcode_load_some_u8x16(const dietcode_u8 *from, dietcode_int some) {
+  return (dietcode_u8x16)_mm_maskz_loadu_epi8(dietcode_mask_16(some), from);
+}
+static inline dietcode_i8x16 dietcode_load_some_i8x16(const dietcode_i8 *from, dietcode_int some) {
+  return (dietcode_i8x16)_mm_maskz_loadu_epi8(dietcode_mask_16(some), from);
+}
+#else
+DIETCODE_SOME_BYTES(16)
 #endif
 #ifdef __AVX512F__
 DIETCODE_SOME_BITS(16)
