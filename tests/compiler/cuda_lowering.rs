@@ -197,7 +197,8 @@ fn operands_of_threads_are_read_a_step_ahead() {
     let (_, steady) = after.split_once("for k_0").expect("the main loop");
     let places = [
         "x_shared_fragment[1][i_i2] = x_shared[k_0 % 2][1][i_t * 4 + i_i2]",
-        "y_tile[i_i2][j_i2] = y_tile[i_i2][j_i2] + x_shared_fragment[0][i_i2] * w_shared_fragment[0][j_i2]",
+        "y_tile[i_i2][j_i2] = y_tile[i_i2][j_i2] + x_shared_fragment[step % 2][i_i2] * w_shared_fragment[step % 2][j_i2]",
+        "if step + 2 < 3",
         "x_shared_fragment[(step + 2) % 2][i_i2] = x_shared[k_0 % 2][step + 2][i_t * 4 + i_i2]",
         "sync",
         "x_shared_fragment[0][i_i2] * w_shared_fragment[0][j_i2]",

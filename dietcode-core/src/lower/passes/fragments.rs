@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! for k_1 in 0..I                                         begin   x[1] = x_shared[1]
-//!   unrolled i, j                                         middle  … x[0] …
-//!     tile[i][j] += x_shared[k_1][i] · w_shared[k_1][j] →         for s in 0..I−2: x[s % 2] = x_shared[s + 2]; … x[(s + 1) % 2] …
+//!   unrolled i, j                                         middle  for s in 0..I−1
+//!     tile[i][j] += x_shared[k_1][i] · w_shared[k_1][j] →           … x[s % 2] …; if s + 2 < I: x[s % 2] = x_shared[s + 2]
 //!                                                         last    x[0] = x_shared[0] of the next tile; … x[(I − 1) % 2] …
 //! ```
 //!
@@ -118,16 +118,19 @@ impl Fragments {
         if self.steps() > 1 { self.at(&self.reads, &Expr::Int(1)) } else { Stmt::Seq(Vec::new()) }
     }
 
-    /// All steps but the last one.
+    /// All steps but the last one; behind its products each reads the operands of the one after the next, where its own were.
     pub(super) fn middle(&self) -> Stmt {
-        if self.steps() == 1 {
-            return Stmt::Seq(Vec::new());
+        match self.steps() {
+            1 => Stmt::Seq(Vec::new()),
+            2 => self.at(&self.products, &Expr::Int(0)),
+            steps => {
+                let here = Expr::Var(self.step.clone());
+                let later = here.clone().add(Expr::Int(SETS));
+                let read = Stmt::if_(later.clone().lt(Expr::Int(steps)), self.at(&self.reads, &later));
+                let step = Stmt::seq([self.at(&self.products, &here), read]);
+                Stmt::for_(self.step.clone(), Expr::Int(steps - 1), ForKind::Serial, step)
+            }
         }
-        let after = |steps: i64| Expr::Var(self.step.clone()).add(Expr::Int(steps));
-        let step = Stmt::seq([self.at(&self.reads, &after(2)), self.at(&self.products, &after(1))]);
-        let others = (self.steps() > 2)
-            .then(|| Stmt::for_(self.step.clone(), Expr::Int(self.steps() - 2), ForKind::Serial, step));
-        Stmt::seq([self.at(&self.products, &Expr::Int(0))].into_iter().chain(others))
     }
 
     /// The products of the last step.
