@@ -90,7 +90,10 @@ impl GuardedStore {
             let (name, shape) = (schedule.fresh_name(&name), vec![Expr::Int(lanes)]);
             Arc::new(Buffer { name, dtype, shape, scope: Scope::Register, swizzle: 0 })
         };
-        let out = row(format!("{}_out", self.buffer.name), schedule.program.computes_in());
+        // Parts of a sum of integers stay that.
+        let computes = schedule.program.computes_in();
+        let stored = if self.buffer.dtype.is_integer() { self.buffer.dtype } else { computes };
+        let out = row(format!("{}_out", self.buffer.name), stored);
         let mut rows: Vec<(Expr, Arc<Buffer>)> = Vec::new();
         let value = self.value.map(&mut |e| match e {
             Expr::Load(buffer, index) if buffer.scope == Scope::Global && lies_along(index, name, lanes) => {
