@@ -205,10 +205,16 @@ fn check_filter(set: &Set, filter: &[String]) -> Result<()> {
 fn verdict(runs: &[Run]) -> Result<()> {
     for run in runs {
         let dispatched = run.baselines.iter().find(|baseline| baseline.name == DISPATCHED);
-        if let Some(Outcome::Failed(failure)) = dispatched.map(|baseline| &baseline.outcome) {
+        let dispatched = dispatched.map(|baseline| &baseline.outcome);
+        if let Some(Outcome::Failed(failure)) = dispatched.filter(|outcome| !outcome.is_unknown()) {
             return Err(Error::check(format!("`{}` as it is dispatched {failure}", run.kernel)));
         }
         if run.stopped.is_none() && run.ranking().is_empty() {
+            if run.configurations.iter().any(|entry| entry.outcome.is_unknown()) {
+                let kernel = &run.kernel;
+                let message = format!("others took the cores while configurations of `{kernel}` were timed: try again");
+                return Err(Error::unavailable(message));
+            }
             let message = format!("no configuration serves `{}` and passed its check", run.kernel);
             return Err(Error::check(message));
         }

@@ -149,6 +149,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether it could not be timed, which says nothing of the configuration.
+    pub(super) fn is_unknown(&self) -> bool {
+        matches!(self, Outcome::Failed(failure) if !failure.is_its_own())
+    }
+
     /// Of what a worker said.
     pub(super) fn of(outcome: Result<Sample, Failure>) -> Outcome {
         match outcome {
