@@ -85,7 +85,9 @@ impl Builder<'_> {
         let step = form.coefficient(name);
         let whole = step * sizes[0];
         let is_of_tile = |var: &str| loops[self.tile_depth..].iter().any(|l| *l.name == *var);
-        if form.constant != 0 || form.terms.iter().any(|(var, by)| !is_of_tile(var) && by % whole != 0) {
+        // Tiles begin at multiples of the whole one, of which no other loop takes larger steps.
+        let is_aligned = |(var, by): &(String, i64)| if is_of_tile(var) { *by <= step } else { by % whole == 0 };
+        if form.constant != 0 || !form.terms.iter().all(is_aligned) {
             return inside;
         }
         let left = Expr::binary(BinaryOp::Mod, (*bound).clone(), Expr::Int(whole));
@@ -100,10 +102,13 @@ impl Builder<'_> {
         })
     }
 
-    /// The loop of the tile that is partitioned, of those that a view moves along, if the view stands outside of the tile.
+    /// The loop of the tile that is partitioned, of those that a view moves along, if the view stands outside of the tile, where it is known
+    /// which tile is taken.
     fn edge_of_view(&self, depth: usize, dims: &[usize]) -> Option<Edge<'_>> {
+        let between = self.schedule.loops.get(depth..self.tile_depth).filter(|loops| !loops.is_empty())?;
+        let is_known = |guard: &Guard| !between.iter().any(|l| guard.condition().uses(&l.name));
         self.schedule.partitions.iter().find_map(|(name, halvings)| {
-            let (at, guard) = self.edge_of(name).filter(|(at, _)| dims.contains(at) && depth < self.tile_depth)?;
+            let (at, guard) = self.edge_of(name).filter(|(at, guard)| dims.contains(at) && is_known(guard))?;
             Some(Edge { name, at, guard, sizes: halved(&self.schedule.loops[at], *halvings) })
         })
     }
