@@ -3,20 +3,14 @@
 
 use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::frontend;
-use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
-use dietcode_core::machine::{CpuTarget, Toolchain};
+use dietcode_core::machine::Toolchain;
+use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::sketch::{Blocked, Tiled};
 use dietcode_syntax::{KernelDef, Prepared};
 
 use crate::common::instance::{GUARD, Instance};
+use crate::common::rows::{Row, check_on_cpu, check_on_gpu, device, kernel, with_vectors};
 use crate::common::{on_cpu, on_gpu, units};
-
-/// A nest, its shapes in the order of its variables, and parameters of schedules for a GPU beside the default.
-struct Row {
-    source: &'static str,
-    shapes: &'static [&'static [i64]],
-    on_gpu: &'static [&'static str],
-}
 
 const ROWS: [Row; 7] = [
     // An epilogue with a function, and a scalar.
@@ -108,54 +102,9 @@ const ROWS: [Row; 7] = [
     },
 ];
 
-fn kernel(source: &str) -> KernelDef {
-    let found = dietcode_syntax::scan(source).expect("the source parses");
-    found[0].parse().unwrap_or_else(|errors| panic!("{errors}\n{source}"))
-}
-
-fn device(name: &str) -> &'static DeviceLimits {
-    DeviceLimits::of(name.parse().expect("a capability")).expect("it is known")
-}
-
-/// A nest at each of its shapes, with rows that follow each other and rows that do not.
-fn instances(def: &KernelDef, shapes: &[&[i64]]) -> Vec<Instance> {
-    let instance = |(n, shape): (usize, &&[i64])| {
-        [0, 3].map(|gap| Instance { seed: n as u64, def: def.clone(), shape: shape.to_vec(), gap, coarse: false })
-    };
-    shapes.iter().enumerate().flat_map(instance).collect()
-}
-
-/// This CPU with vectors of a width; the compiler makes of them what there is.
-fn with_vectors(bytes: i64) -> CpuTarget {
-    let native = CpuTarget::of(&Toolchain::find("native").expect("a C compiler"));
-    CpuTarget { vector_bytes: bytes, vector_registers: if bytes == 64 { 32 } else { 16 }, ..native }
-}
-
 #[test]
 fn vectors_of_any_width_compute_what_the_nest_says() {
-    let toolchain = Toolchain::find("native").expect("a C compiler");
-    for (row, bytes) in ROWS.iter().flat_map(|row| [16, 32, 64].map(|bytes| (row, bytes))) {
-        let (plain, target) = (kernel(row.source), with_vectors(bytes));
-        let case = |(n, def): (usize, KernelDef)| {
-            let def = KernelDef { name: format!("{}_{n}", def.name), ..def };
-            let tiled = Tiled::default_for(&frontend::program(&def), &target);
-            let unit = units::tiled(&def, &tiled, &target).unwrap_or_else(|e| panic!("{e}\n{def}"));
-            let reference = units::oracle(&def);
-            let instance = instances(&def, row.shapes).remove(0);
-            on_cpu::Case { instance, unit, reference, trace: tiled.name(), sizes: None }
-        };
-        let prepared = (0..plain.params.len()).filter_map(|param| Prepared::of(&plain, param)).collect();
-        let both = [plain.clone(), KernelDef { prepared, ..plain }];
-        let cases: Vec<on_cpu::Case> = both.into_iter().enumerate().map(case).collect();
-        let library = on_cpu::Library::compile(&toolchain, &cases);
-        for mut case in cases {
-            for instance in instances(&case.instance.def, row.shapes) {
-                case.instance = instance;
-                let tensors = case.instance.tensors();
-                library.check(&case, &tensors, &case.instance.expected(&tensors));
-            }
-        }
-    }
+    check_on_cpu(&ROWS);
 }
 
 /// Where vectors and panels do not fit each other, lanes are loaded one by one in a loop.
@@ -175,22 +124,7 @@ fn tiles_of_prepared_operands_consist_of_vectors() {
 
 #[test]
 fn a_gpu_computes_what_the_nest_says() {
-    let compiler = HostCompiler::find().expect("a C++ compiler");
-    for row in &ROWS {
-        let def = kernel(row.source);
-        let given = row.on_gpu.iter().map(|parameters| serde_json::from_str(parameters).expect("parameters"));
-        let default = ["sm_75", "sm_90"].map(|name| Blocked::default_for(&frontend::program(&def), device(name)));
-        let all: Vec<Blocked> = given.chain(default.into_iter().flatten()).collect();
-        for blocked in all {
-            let unit = units::blocked(&def, &blocked, device("sm_90")).unwrap_or_else(|e| panic!("{e}\n{def}"));
-            let library = on_gpu::Library::compile(&compiler, [&unit].into_iter());
-            for instance in instances(&def, row.shapes) {
-                let case = on_gpu::Case { instance, unit: unit.clone() };
-                let tensors = case.instance.tensors();
-                library.check(&case, &tensors, &case.instance.expected(&tensors));
-            }
-        }
-    }
+    check_on_gpu(&ROWS);
 }
 
 /// Literals, a declared constant, a helper's literal, an index and a scalar, none of which is a number of `f32`. Each element has one term

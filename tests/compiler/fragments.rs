@@ -1,31 +1,19 @@
 //! Operands that are read into registers a step ahead: results are those of the reference, at shapes that tiles do not divide, of sums that
 //! have no step, one, and fewer than there are tiles on their way. Those of tf32 are in `tf32.rs`.
 
-use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::sketch::Blocked;
-use dietcode_syntax::KernelDef;
 
-use crate::common::instance::Instance;
-use crate::common::on_gpu::{Case, Library};
+use crate::common::rows::{check_unit, device, instances, kernel};
 use crate::common::units;
 
 /// Runs micro-kernels at shapes, with rows that follow each other and rows that do not.
 fn check(source: &str, parameters: &[&str], shapes: &[&[i64]]) {
-    let found = dietcode_syntax::scan(source).expect("the source parses");
-    let def: KernelDef = found[0].parse().unwrap_or_else(|errors| panic!("{errors}\n{source}"));
-    let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
-    let compiler = HostCompiler::find().expect("a C++ compiler");
+    let def = kernel(source);
     for parameters in parameters {
         let blocked: Blocked =
             serde_json::from_str(&format!("{{{parameters}, \"fragments\": 2}}")).expect("parameters");
-        let unit = units::blocked(&def, &blocked, device).unwrap_or_else(|e| panic!("{parameters}: {e}"));
-        let library = Library::compile(&compiler, [&unit].into_iter());
-        for (shape, gap) in shapes.iter().flat_map(|shape| [0, 1].map(|gap| (shape.to_vec(), gap))) {
-            let instance = Instance { seed: gap as u64, def: def.clone(), shape, gap, coarse: false };
-            let case = Case { instance, unit: unit.clone() };
-            let tensors = case.instance.tensors();
-            library.check(&case, &tensors, &case.instance.expected(&tensors));
-        }
+        let unit = units::blocked(&def, &blocked, device("sm_80")).unwrap_or_else(|e| panic!("{parameters}: {e}"));
+        check_unit(&unit, instances(&def, shapes));
     }
 }
 

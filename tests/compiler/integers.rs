@@ -4,20 +4,13 @@
 use dietcode_core::frontend;
 use dietcode_core::ir::Scope;
 use dietcode_core::lower::lower;
-use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
-use dietcode_core::machine::{CpuTarget, Toolchain};
-use dietcode_core::sketch::{Blocked, Tiled};
-use dietcode_syntax::{DType, KernelDef, Prepared};
+use dietcode_core::machine::Toolchain;
+use dietcode_core::sketch::Tiled;
+use dietcode_syntax::DType;
 
 use crate::common::instance::{GUARD, Instance};
-use crate::common::{on_cpu, on_gpu, units};
-
-/// A nest, its shapes in the order of its variables, and parameters of schedules for a GPU beside the default.
-struct Row {
-    source: &'static str,
-    shapes: &'static [&'static [i64]],
-    on_gpu: &'static [&'static str],
-}
+use crate::common::rows::{Row, check_on_cpu, check_on_gpu, kernel, with_vectors};
+use crate::common::{on_cpu, units};
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[u8; K]; M], w: &[[i8; K]; N], y: &mut [[i32; N]; M]) {
     for i in 0..M { for j in 0..N {
@@ -136,76 +129,14 @@ const ROWS: [Row; 9] = [
     },
 ];
 
-fn kernel(source: &str) -> KernelDef {
-    let found = dietcode_syntax::scan(source).expect("the source parses");
-    found[0].parse().unwrap_or_else(|errors| panic!("{errors}\n{source}"))
-}
-
-fn device(name: &str) -> &'static DeviceLimits {
-    DeviceLimits::of(name.parse().expect("a capability")).expect("it is known")
-}
-
-/// A nest at each of its shapes, with rows that follow each other and rows that do not.
-fn instances(def: &KernelDef, shapes: &[&[i64]]) -> Vec<Instance> {
-    let instance = |(n, shape): (usize, &&[i64])| {
-        [0, 3].map(|gap| Instance { seed: n as u64, def: def.clone(), shape: shape.to_vec(), gap, coarse: false })
-    };
-    shapes.iter().enumerate().flat_map(instance).collect()
-}
-
-/// This CPU with vectors of a width; the compiler makes of them what there is.
-fn with_vectors(bytes: i64) -> CpuTarget {
-    let native = CpuTarget::of(&Toolchain::find("native").expect("a C compiler"));
-    CpuTarget { vector_bytes: bytes, vector_registers: if bytes == 64 { 32 } else { 16 }, ..native }
-}
-
 #[test]
 fn vectors_of_any_width_compute_what_the_nest_says() {
-    let toolchain = Toolchain::find("native").expect("a C compiler");
-    for (row, bytes) in ROWS.iter().flat_map(|row| [16, 32, 64].map(|bytes| (row, bytes))) {
-        let (plain, target) = (kernel(row.source), with_vectors(bytes));
-        let case = |(n, def): (usize, KernelDef)| {
-            let def = KernelDef { name: format!("{}_{n}", def.name), ..def };
-            let tiled = Tiled::default_for(&frontend::program(&def), &target);
-            let unit = units::tiled(&def, &tiled, &target).unwrap_or_else(|e| panic!("{e}\n{def}"));
-            let reference = units::oracle(&def);
-            let instance = instances(&def, row.shapes).remove(0);
-            on_cpu::Case { instance, unit, reference, trace: tiled.name(), sizes: None }
-        };
-        let prepared: Vec<Prepared> = (0..plain.params.len()).filter_map(|param| Prepared::of(&plain, param)).collect();
-        let is_float = plain.reduction.as_ref().is_some_and(|sum| !sum.dtype.is_integer());
-        assert_eq!(prepared.is_empty(), !is_float, "sums of integers take what lies in tensors");
-        let both = [plain.clone(), KernelDef { prepared, ..plain }];
-        let cases: Vec<on_cpu::Case> = both.into_iter().enumerate().map(case).collect();
-        let library = on_cpu::Library::compile(&toolchain, &cases);
-        for mut case in cases {
-            for instance in instances(&case.instance.def, row.shapes) {
-                case.instance = instance;
-                let tensors = case.instance.tensors();
-                library.check(&case, &tensors, &case.instance.expected(&tensors));
-            }
-        }
-    }
+    check_on_cpu(&ROWS);
 }
 
 #[test]
 fn a_gpu_computes_what_the_nest_says() {
-    let compiler = HostCompiler::find().expect("a C++ compiler");
-    for row in &ROWS {
-        let def = kernel(row.source);
-        let given = row.on_gpu.iter().map(|parameters| serde_json::from_str(parameters).expect("parameters"));
-        let default = ["sm_75", "sm_90"].map(|name| Blocked::default_for(&frontend::program(&def), device(name)));
-        let all: Vec<Blocked> = given.chain(default.into_iter().flatten()).collect();
-        for blocked in all {
-            let unit = units::blocked(&def, &blocked, device("sm_90")).unwrap_or_else(|e| panic!("{e}\n{def}"));
-            let library = on_gpu::Library::compile(&compiler, [&unit].into_iter());
-            for instance in instances(&def, row.shapes) {
-                let case = on_gpu::Case { instance, unit: unit.clone() };
-                let tensors = case.instance.tensors();
-                library.check(&case, &tensors, &case.instance.expected(&tensors));
-            }
-        }
-    }
+    check_on_gpu(&ROWS);
 }
 
 /// Sums, products and differences that leave 32 bits are those modulo 2³², in every order of the terms; the oracles say what Rust's

@@ -6,40 +6,28 @@ use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::frontend;
 use dietcode_core::ir::{Expr, Name, Stmt};
-use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits, HostCompiler, Nvcc};
+use dietcode_core::machine::cuda::{ComputeCapability, HostCompiler, Nvcc};
 use dietcode_core::schedule::{Schedule, Tail, Trace};
 use dietcode_core::sketch::{Blocked, Lowered};
 use dietcode_syntax::KernelDef;
 
 use crate::common::instance::Instance;
 use crate::common::on_gpu::{Case, Library};
+use crate::common::rows::{check_unit, device, instances, kernel};
 use crate::common::units;
-
-fn kernel(source: &str) -> KernelDef {
-    let found = dietcode_syntax::scan(source).expect("the source parses");
-    found[0].parse().unwrap_or_else(|errors| panic!("{errors}\n{source}"))
-}
 
 fn unit(def: &KernelDef, parameters: &str) -> CudaUnit {
     let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
-    let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
-    units::blocked(def, &blocked, device).unwrap_or_else(|e| panic!("{parameters}: {e}"))
+    units::blocked(def, &blocked, device("sm_80")).unwrap_or_else(|e| panic!("{parameters}: {e}"))
 }
 
 /// Runs micro-kernels at shapes, with rows that follow each other and rows that do not.
 fn check(source: &str, parameters: &[&str], shapes: &[&[i64]]) {
     let def = kernel(source);
-    let compiler = HostCompiler::find().expect("a C++ compiler");
     for parameters in parameters {
         let unit = unit(&def, parameters);
         assert_eq!(unit.launches.len(), 2, "the parts of tiles meet in a second kernel");
-        let library = Library::compile(&compiler, [&unit].into_iter());
-        for (shape, gap) in shapes.iter().flat_map(|shape| [0, 1].map(|gap| (shape.to_vec(), gap))) {
-            let instance = Instance { seed: gap as u64, def: def.clone(), shape, gap, coarse: false };
-            let case = Case { instance, unit: unit.clone() };
-            let tensors = case.instance.tensors();
-            library.check(&case, &tensors, &case.instance.expected(&tensors));
-        }
+        check_unit(&unit, instances(&def, shapes));
     }
 }
 

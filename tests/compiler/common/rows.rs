@@ -1,0 +1,94 @@
+//! Nests at shapes that no tile divides, each with vectors of every width on a CPU and by schedules for a GPU.
+
+use dietcode_core::codegen::cuda::CudaUnit;
+use dietcode_core::frontend;
+use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
+use dietcode_core::machine::{CpuTarget, Toolchain};
+use dietcode_core::sketch::{Blocked, Tiled};
+use dietcode_syntax::{KernelDef, Prepared};
+
+use super::instance::Instance;
+use super::{on_cpu, on_gpu, units};
+
+/// A nest, its shapes in the order of its variables, and parameters of schedules for a GPU beside the default.
+pub(crate) struct Row {
+    pub(crate) source: &'static str,
+    pub(crate) shapes: &'static [&'static [i64]],
+    pub(crate) on_gpu: &'static [&'static str],
+}
+
+pub(crate) fn kernel(source: &str) -> KernelDef {
+    let found = dietcode_syntax::scan(source).expect("the source parses");
+    found[0].parse().unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+}
+
+pub(crate) fn device(name: &str) -> &'static DeviceLimits {
+    DeviceLimits::of(name.parse().expect("a capability")).expect("it is known")
+}
+
+/// A nest at each of its shapes, with rows that follow each other and rows that do not.
+pub(crate) fn instances(def: &KernelDef, shapes: &[&[i64]]) -> Vec<Instance> {
+    let instance = |(n, shape): (usize, &&[i64])| {
+        [0, 3].map(|gap| Instance { seed: n as u64, def: def.clone(), shape: shape.to_vec(), gap, coarse: false })
+    };
+    shapes.iter().enumerate().flat_map(instance).collect()
+}
+
+/// This CPU with vectors of a width; the compiler makes of them what there is.
+pub(crate) fn with_vectors(bytes: i64) -> CpuTarget {
+    let native = CpuTarget::of(&Toolchain::find("native").expect("a C compiler"));
+    CpuTarget { vector_bytes: bytes, vector_registers: if bytes == 64 { 32 } else { 16 }, ..native }
+}
+
+/// Checks the default tiles of vectors of each width, with operands as they lie and with prepared ones; sums of integers have none of these.
+pub(crate) fn check_on_cpu(rows: &[Row]) {
+    let toolchain = Toolchain::find("native").expect("a C compiler");
+    for (row, bytes) in rows.iter().flat_map(|row| [16, 32, 64].map(|bytes| (row, bytes))) {
+        let (plain, target) = (kernel(row.source), with_vectors(bytes));
+        let case = |(n, def): (usize, KernelDef)| {
+            let def = KernelDef { name: format!("{}_{n}", def.name), ..def };
+            let tiled = Tiled::default_for(&frontend::program(&def), &target);
+            let unit = units::tiled(&def, &tiled, &target).unwrap_or_else(|e| panic!("{e}\n{def}"));
+            let reference = units::oracle(&def);
+            let instance = instances(&def, row.shapes).remove(0);
+            on_cpu::Case { instance, unit, reference, trace: tiled.name(), sizes: None }
+        };
+        let prepared: Vec<Prepared> = (0..plain.params.len()).filter_map(|param| Prepared::of(&plain, param)).collect();
+        let sums_integers = plain.reduction.as_ref().is_some_and(|sum| sum.dtype.is_integer());
+        assert!(prepared.is_empty() || !sums_integers, "sums of integers take what lies in tensors");
+        let both = [plain.clone(), KernelDef { prepared, ..plain }];
+        let cases: Vec<on_cpu::Case> = both.into_iter().enumerate().map(case).collect();
+        let library = on_cpu::Library::compile(&toolchain, &cases);
+        for mut case in cases {
+            for instance in instances(&case.instance.def, row.shapes) {
+                case.instance = instance;
+                let tensors = case.instance.tensors();
+                library.check(&case, &tensors, &case.instance.expected(&tensors));
+            }
+        }
+    }
+}
+
+/// Checks the given schedules for a GPU, and the defaults of an old device and of a new one.
+pub(crate) fn check_on_gpu(rows: &[Row]) {
+    for row in rows {
+        let def = kernel(row.source);
+        let given = row.on_gpu.iter().map(|parameters| serde_json::from_str(parameters).expect("parameters"));
+        let default = ["sm_75", "sm_90"].map(|name| Blocked::default_for(&frontend::program(&def), device(name)));
+        for blocked in given.chain(default.into_iter().flatten()) {
+            let unit = units::blocked(&def, &blocked, device("sm_90")).unwrap_or_else(|e| panic!("{e}\n{def}"));
+            check_unit(&unit, instances(&def, row.shapes));
+        }
+    }
+}
+
+/// Runs the launches of a unit on the emulated device.
+pub(crate) fn check_unit(unit: &CudaUnit, instances: impl IntoIterator<Item = Instance>) {
+    let compiler = HostCompiler::find().expect("a C++ compiler");
+    let library = on_gpu::Library::compile(&compiler, [unit].into_iter());
+    for instance in instances {
+        let case = on_gpu::Case { instance, unit: unit.clone() };
+        let tensors = case.instance.tensors();
+        library.check(&case, &tensors, &case.instance.expected(&tensors));
+    }
+}
