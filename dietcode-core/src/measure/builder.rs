@@ -40,6 +40,9 @@ pub struct Unit {
 pub struct Form {
     /// Whether the sizes of outer blocks were parameters of the code; else they were constants, as in a build.
     pub parametric: bool,
+    /// Whether tiles at edges were whole, which are smaller in a build.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole_edges: bool,
     /// How much the compiler optimised, [`Toolchain::level`].
     pub level: String,
 }
@@ -117,7 +120,7 @@ impl Builder {
         let key = *blake3::hash(unit.source.as_bytes()).as_bytes();
         let known = Arc::clone(lock(&self.libraries).entry(key).or_default());
         let library = known.get_or_init(|| self.compile(unit)).clone()?;
-        let form = Form { parametric: false, level: Toolchain::level(&unit.source).to_owned() };
+        let form = Form { parametric: false, whole_edges: false, level: Toolchain::level(&unit.source).to_owned() };
         Ok(Unit { name: unit.name.clone(), library, symbol: unit.symbol.clone(), form, sizes: None })
     }
 

@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(parameters(5), parameters(6) - 1);
         let [a, b] = made(Purpose::Final);
         assert!(a.library != b.library && a.sizes.is_none() && b.sizes.is_none());
-        assert_eq!(a.form, Form { parametric: false, level: "-O2".into() });
+        assert_eq!(a.form, Form { parametric: false, whole_edges: false, level: "-O2".into() });
         assert!(Code::Cpu(a).is_final());
     }
 }

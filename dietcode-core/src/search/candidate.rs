@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use super::Made;
 use super::database::Structure;
-use super::proposal::Proposal;
+use super::proposal::{Proposal, StandIn};
 use crate::cost_model::cuda::LaunchReport;
 use crate::cost_model::{self, Adaptation, Calibration, Observation};
 use crate::measure::{Code, Device, Failure, Form, Purpose};
@@ -24,6 +24,8 @@ pub struct Candidate {
     pub(super) trial: u64,
     /// What made its trace; none: a family, or the nest as it stands.
     pub(super) made: Option<Made>,
+    /// What is screened in its place, if not it itself.
+    stand_in: Option<MicroKernel>,
     /// The code that is screened, made when it is first needed: what is known from records may never be compiled.
     pub(super) screened: OnceCell<Code>,
     /// The code that a build would make, of a finalist.
@@ -66,7 +68,8 @@ impl Candidate {
         let gflops = adaptations.iter().map(|row| vec![None; row.len()]).collect();
         let predicted = adaptations.iter().map(|row| vec![0.0; row.len()]).collect();
         let seconds = vec![None; model.points.len()];
-        let Proposal { micro_kernel, lowered, structure, made } = proposal;
+        let Proposal { micro_kernel, lowered, structure, made, stand_in } = proposal;
+        let stand_in = stand_in.map(|StandIn { micro_kernel, .. }| micro_kernel);
         let schedule = lowered.schedule().clone();
         let (screened, code) = (OnceCell::new(), OnceCell::new());
         Candidate {
@@ -75,6 +78,7 @@ impl Candidate {
             structure,
             trial,
             made,
+            stand_in,
             screened,
             code,
             adaptations,
@@ -93,7 +97,7 @@ impl Candidate {
     /// Why there is none.
     pub fn code(&self, device: &dyn Device) -> Result<&Code, Failure> {
         if self.code.get().is_none() {
-            let code = match self.screened.get().filter(|code| code.is_final()) {
+            let code = match self.screened.get().filter(|code| code.is_final() && self.stand_in.is_none()) {
                 Some(code) => code.clone(),
                 None => device.compile(&self.micro_kernel, Purpose::Final)?,
             };
@@ -102,20 +106,33 @@ impl Candidate {
         Ok(self.code.get().expect("it was just compiled"))
     }
 
-    /// What is measured of it now: the code as a build would make it, if it is a finalist, else what is screened, compiled if it was
-    /// not before.
+    /// What is screened of it: the code as a build would make it, if it is a finalist, compiled if it was not before.
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn measured(&self, device: &dyn Device) -> Result<&Code, Failure> {
+    pub(super) fn screened(&self, device: &dyn Device) -> Result<&Code, Failure> {
         if let Some(code) = self.code.get() {
             return Ok(code);
         }
         if self.screened.get().is_none() {
-            let code = device.compile(&self.micro_kernel, Purpose::Screening)?;
+            let screened = self.stand_in.as_ref().unwrap_or(&self.micro_kernel);
+            let code = device.compile(screened, Purpose::Screening)?;
             drop(self.screened.set(code));
         }
         Ok(self.screened.get().expect("it was just compiled"))
+    }
+
+    /// What is measured of it on instances: the same, unless what was screened stood in for it.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn measured(&self, device: &dyn Device) -> Result<&Code, Failure> {
+        if self.stand_in.is_some() { self.code(device) } else { self.screened(device) }
+    }
+
+    /// Whether its own code is not compiled yet, and is what is measured on instances.
+    pub(super) fn is_to_be_compiled(&self) -> bool {
+        self.stand_in.is_some() && self.code.get().is_none()
     }
 
     /// What was compiled of it last.
@@ -124,8 +141,9 @@ impl Candidate {
     }
 
     /// How that was compiled.
-    pub fn form(&self) -> Option<&Form> {
-        self.compiled()?.form()
+    pub fn form(&self) -> Option<Form> {
+        let stood_in = self.code.get().is_none() && self.stand_in.is_some();
+        Some(Form { whole_edges: stood_in, ..self.compiled()?.form()?.clone() })
     }
 
     /// What the compiler says of its launches on a GPU, if it was compiled.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::screening::timing;
 use super::{Part, Tuning};
 use crate::Result;
-use crate::measure::Timing;
+use crate::measure::{Purpose, Timing};
 
 /// Little: a candidate that comes near the best of an instance is measured again in the finals, and checked there.
 const THOROUGH: Timing = Timing::warm(2, 0.01, 1.0).unchecked();
@@ -50,8 +50,34 @@ pub(super) fn measure_finalists(tuning: &mut Tuning<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Compiles those that something stood in for, side by side, and checks them as that was checked, unless they are on record.
+fn compile(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
+    let mut of: Vec<usize> = chosen.iter().map(|(at, _)| *at).collect();
+    of.sort_unstable();
+    of.dedup();
+    of.retain(|at| {
+        let candidate = &tuning.candidates[*at];
+        candidate.is_to_be_compiled() && !tuning.journal.has(&candidate.micro_kernel.name())
+    });
+    if of.is_empty() {
+        return Ok(());
+    }
+    let micro_kernels = of.iter().map(|at| tuning.candidates[*at].micro_kernel.clone()).collect();
+    let mut building = tuning.device.build(micro_kernels, Purpose::Final);
+    for (place, at) in of.iter().enumerate() {
+        match building.take(place) {
+            Ok(code) => drop(tuning.candidates[*at].code.set(code)),
+            Err(failure) => tuning.fail(*at, failure)?,
+        }
+    }
+    let cores = Arc::clone(tuning.device.cores());
+    let _alone = cores.reserve(tuning.threads[0]);
+    of.into_iter().try_for_each(|at| tuning.check(at))
+}
+
 /// Measures candidates, each on an instance, at one number of threads after the other, since each takes its own cores.
 fn on_instances(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
+    compile(tuning, chosen)?;
     let cores = Arc::clone(tuning.device.cores());
     for threads in 0..tuning.threads.len() {
         // Compilers need not wait where there is nothing to measure.

@@ -114,7 +114,7 @@ impl Journal {
         self.database.append(&Record {
             structure: Some(candidate.structure),
             report,
-            form: candidate.form().cloned(),
+            form: candidate.form(),
             estimated: self.estimated,
             trial: candidate.trial,
             made: candidate.made,

@@ -28,7 +28,11 @@ struct Ahead {
 
 impl Tuning<'_> {
     /// Tries what was proposed, in order, until the time for rounds is used up.
-    pub(super) fn try_all(&mut self, proposals: Vec<Proposal>) -> Result<()> {
+    pub(super) fn try_all(&mut self, mut proposals: Vec<Proposal>) -> Result<()> {
+        // The defaults are measured on all instances.
+        if self.round > 0 {
+            proposals.iter_mut().for_each(|proposal| proposal.stand_in = self.stand_in(proposal));
+        }
         let mut ahead = self.compile_ahead(&proposals);
         let mut numbered = proposals.into_iter().enumerate().peekable();
         while numbered.peek().is_some() {
@@ -65,7 +69,7 @@ impl Tuning<'_> {
     fn compile_ahead(&self, proposals: &[Proposal]) -> Ahead {
         let fresh = |(_, proposal): &(usize, &Proposal)| !self.journal.has(&proposal.micro_kernel.name());
         let fresh = proposals.iter().enumerate().filter(fresh);
-        let (of, micro_kernels) = fresh.map(|(number, proposal)| (number, proposal.micro_kernel.clone())).unzip();
+        let (of, micro_kernels) = fresh.map(|(number, proposal)| (number, proposal.screened().clone())).unzip();
         Ahead { building: self.device.build(micro_kernels, Purpose::Screening), of }
     }
 
@@ -81,7 +85,7 @@ impl Tuning<'_> {
         }
         let code = match ahead.of.binary_search(&number) {
             Ok(place) => ahead.building.take(place),
-            Err(_) => self.candidates[at].measured(&*self.device).cloned(),
+            Err(_) => self.candidates[at].screened(&*self.device).cloned(),
         };
         match code {
             Ok(code) => drop(self.candidates[at].screened.set(code)),

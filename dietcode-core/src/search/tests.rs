@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use super::strategy::{Propose, evolved};
 use super::testing::{dense, target};
@@ -12,7 +13,12 @@ use crate::config::Evolution;
 use crate::cost_model::Analytic;
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
-use crate::measure::{Device, Failure, Instance, SimulatedDevice};
+use crate::measure::{
+    Clock, Code, Compile, Device, Failure, Implementation, Instance, Measured, Purpose, SimulatedDevice, Subject,
+    Timing,
+};
+use crate::parallel::lock;
+use crate::schedule::{Instruction, Size};
 use crate::sketch::rules::CustomRules;
 use crate::sketch::{Blocked, MicroKernel, Space as Schedules, Tiled};
 
@@ -226,4 +232,81 @@ fn defaults_are_the_first_candidates_in_their_order() {
     task.begin(None).unwrap();
     let tried: Vec<String> = task.tuning.candidates.iter().map(|candidate| candidate.micro_kernel.name()).collect();
     assert_eq!(tried, expected);
+}
+
+/// What was compiled: what for, and whether its tiles at edges are halved.
+type Compiled = Arc<Mutex<Vec<(Purpose, bool)>>>;
+
+/// A simulated device that keeps what it compiles.
+#[derive(Debug)]
+struct Keeping(SimulatedDevice, Compiled);
+
+impl Device for Keeping {
+    fn subject(&self) -> &Subject {
+        self.0.subject()
+    }
+
+    fn units(&self, setting: usize) -> usize {
+        self.0.units(setting)
+    }
+
+    fn clock(&self) -> Clock {
+        self.0.clock()
+    }
+
+    fn compiler(&self, purpose: Purpose) -> Compile {
+        let (compile, compiled) = (self.0.compiler(purpose), Arc::clone(&self.1));
+        Arc::new(move |micro_kernel| {
+            let halves =
+                |i: &Instruction| matches!(i, Instruction::Partition { halvings, .. } if *halvings != Size::int(0));
+            lock(&compiled).push((purpose, micro_kernel.trace.instructions.iter().any(halves)));
+            compile(micro_kernel)
+        })
+    }
+
+    fn implementation(&mut self, code: &Code, instance: &Instance) -> crate::Result<Implementation> {
+        self.0.implementation(code, instance)
+    }
+
+    fn measure(
+        &mut self,
+        instance: &Instance,
+        implementations: Vec<Implementation>,
+        setting: usize,
+        timing: Timing,
+    ) -> crate::Result<Measured> {
+        self.0.measure(instance, implementations, setting, timing)
+    }
+}
+
+/// Tiles at edges are most of what a compiler has to do. Where the points have next to none, candidates are screened without them, and
+/// measured on instances as a build makes them.
+#[test]
+fn what_is_screened_has_whole_tiles_at_edges_where_points_have_few() {
+    let compiled = |rows: i64| {
+        let (def, target) = (dense(96, 64), target());
+        let program = crate::frontend::program(&def);
+        let Target::Cpu(cpu) = &target else { panic!("{target:?}") };
+        let tiled = Tiled::default_for(&program, cpu).micro_kernel(&program, cpu).unwrap().0;
+        let kept = Compiled::default();
+        let fast = tiled.name();
+        let seconds = move |name: &str, _: &Instance, _: usize| Ok(if name == fast { 1.0 } else { 10.0 });
+        let device = SimulatedDevice::new(def.clone(), target.clone(), Box::new(seconds));
+        let device = Keeping(device, Arc::clone(&kept));
+        let instance = Instance::of(&def, &[rows]).unwrap();
+        let workloads = vec![WorkloadInstance { wkl: [("M".to_owned(), rows)].into(), weight: 1.0, instance }];
+        let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+        let budget = Budget::start(device.clock(), 1e9, &stop);
+        let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
+        let defaults = Defaults::new(&program, Vec::new(), vec![0]);
+        let tuning = Tuning::new(Box::new(device), workloads, vec![1], defaults, budget, journal, &watch);
+        let mut task = Task { tuning, proposer: strategy::enumerated([tiled]), weight: 1.0, per_round: 4 };
+        task.begin(None).unwrap();
+        task.round(None).unwrap();
+        assert!(task.tuning.candidates[1].gflops[0][0].is_some(), "it is measured on the instance");
+        let compiled = lock(&kept).clone();
+        compiled[1..].to_vec()
+    };
+    assert_eq!(compiled(96), [(Purpose::Screening, false), (Purpose::Final, true)]);
+    assert_eq!(compiled(9), [(Purpose::Screening, true)], "seven rows of sixteen would be computed for nothing");
 }

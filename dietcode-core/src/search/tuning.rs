@@ -5,17 +5,32 @@ use std::sync::Arc;
 
 use super::candidate::Modelled;
 use super::database::{Outcome, Shape};
-use super::proposal::Proposal;
+use super::proposal::{Proposal, StandIn};
 use super::screening::BRIEF;
 use super::{
     Budget, Candidate, Defaults, Event, Found, Journal, Pace, Phase, Points, Roofline, Status, WorkloadInstance,
 };
 use crate::cost_model::{Adaptation, Analytic};
 use crate::measure::{Device, Failure, Instance, Sample, Summary, Timing};
+use crate::sketch::Lowered;
 use crate::{Error, Result};
 
 /// Two figures that were measured at different times differ by so much also where nobody else is there: the logarithm of their ratio.
 const UNCERTAIN: f64 = 0.05;
+
+/// What is screened in place of a candidate takes at most so many times as long at each of the points, as the model says.
+const NEAR: f64 = 1.1;
+
+/// What a measurement is for.
+#[derive(Clone, Copy, PartialEq)]
+enum Look {
+    /// Right or wrong.
+    Check,
+    /// Times at the points.
+    Screening,
+    /// Figures of instances.
+    Instances,
+}
 
 /// Everything that the rounds of one kernel's search work on.
 pub struct Tuning<'a> {
@@ -103,12 +118,11 @@ impl<'a> Tuning<'a> {
         let row = |setting: &usize| self.workloads.iter().map(|workload| fit(workload, units(setting))).collect();
         let adaptations = self.threads.iter().map(row).collect();
         let (def, lowered) = (self.device.def(), &proposal.lowered);
-        let points: Vec<Vec<i64>> = self.points.timed.iter().map(|point| point.shape.clone()).collect();
         let instances: Vec<Vec<i64>> = self.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
-        let seconds = |shapes: &[Vec<i64>], setting| self.model.seconds(def, lowered, shapes, units(setting));
+        let on_instances = |setting| self.model.seconds(def, lowered, &instances, units(setting));
         let mut model = Modelled {
-            points: seconds(&points, &self.threads[0]),
-            instances: self.threads.iter().map(|setting| seconds(&instances, setting)).collect(),
+            points: proposal.stand_in.as_ref().map_or_else(|| self.at_points(lowered), |of| of.points.clone()),
+            instances: self.threads.iter().map(on_instances).collect(),
         };
         if !model.is_finite() {
             // Of code that the compiler fits where the model does not, nothing is known but the operations.
@@ -121,6 +135,22 @@ impl<'a> Tuning<'a> {
         self.known += usize::from(self.journal.has(&proposal.micro_kernel.name()));
         self.candidates.push(Candidate::new(proposal, trial as u64, adaptations, model));
         trial
+    }
+
+    /// Seconds that the model expects of a call at the points, at the first number of threads.
+    fn at_points(&self, lowered: &Lowered) -> Vec<f64> {
+        let points: Vec<Vec<i64>> = self.points.timed.iter().map(|point| point.shape.clone()).collect();
+        self.model.seconds(self.device.def(), lowered, &points, self.device.units(self.threads[0]))
+    }
+
+    /// What may be screened in place of a proposal: the same with whole tiles at edges, where that takes about as long at the points. What
+    /// edges take on instances, the model knows.
+    pub(super) fn stand_in(&self, proposal: &Proposal) -> Option<StandIn> {
+        let micro_kernel = proposal.micro_kernel.with_whole_edges()?;
+        let lowered = micro_kernel.lowered(self.device.program(), self.device.target()).ok()?;
+        let points = self.at_points(&lowered);
+        let is_near = |(whole, halved): (&f64, f64)| *whole <= halved * NEAR;
+        points.iter().zip(self.at_points(&proposal.lowered)).all(is_near).then_some(StandIn { micro_kernel, points })
     }
 
     /// Checks a candidate on the ragged instances, until it fails.
@@ -136,7 +166,7 @@ impl<'a> Tuning<'a> {
                     .journal
                     .replay
                     .take_failure(&self.candidates[at].micro_kernel.name(), &self.shape_of(&instance)),
-                false => self.measure_now(at, 0, &instance, Timing::CHECK, 1)?,
+                false => self.measure_now(at, 0, &instance, Timing::CHECK, Look::Check)?,
             };
             if let Some(outcome) = failed {
                 self.note(at, &outcome);
@@ -148,8 +178,7 @@ impl<'a> Tuning<'a> {
     /// Times a candidate at one of the points.
     pub(super) fn time(&mut self, at: usize, point: usize, timing: Timing) -> Result<()> {
         let instance = self.points.timed[point].clone();
-        // By one point alone nobody knows what the other is like, and who took the core once need not take it again.
-        if let Some(gflops) = self.measure_at(at, 0, &instance, timing, 2)? {
+        if let Some(gflops) = self.measure_at(at, 0, &instance, timing, Look::Screening)? {
             let flops: Vec<f64> = self.workloads.iter().map(|workload| workload.instance.flops).collect();
             self.candidates[at].seconds[point] = Some(instance.flops * 1e-9 / gflops);
             self.candidates[at].predict(&flops);
@@ -161,24 +190,24 @@ impl<'a> Tuning<'a> {
     /// measurement that is on record of the run is only noted.
     pub(super) fn measure(&mut self, at: usize, threads: usize, workload: usize, timing: Timing) -> Result<()> {
         let instance = self.workloads[workload].instance.clone();
-        if let Some(gflops) = self.measure_at(at, threads, &instance, timing, 1)? {
+        if let Some(gflops) = self.measure_at(at, threads, &instance, timing, Look::Instances)? {
             self.candidates[at].gflops[threads][workload] = Some(gflops);
         }
         Ok(())
     }
 
-    /// The same on any instance: the GFLOP/s, if it has any. What is unknown is measured up to so many times.
+    /// The same on any instance: the GFLOP/s, if it has any.
     fn measure_at(
         &mut self,
         at: usize,
         threads: usize,
         instance: &Instance,
         timing: Timing,
-        tries: usize,
+        look: Look,
     ) -> Result<Option<f64>> {
         let outcome = match self.recall(at, threads, instance) {
             Some(outcome) => Some(outcome),
-            None => self.measure_now(at, threads, instance, timing, tries)?,
+            None => self.measure_now(at, threads, instance, timing, look)?,
         };
         Ok(outcome.and_then(|outcome| self.note(at, &outcome)))
     }
@@ -196,16 +225,21 @@ impl<'a> Tuning<'a> {
         threads: usize,
         instance: &Instance,
         timing: Timing,
-        tries: usize,
+        look: Look,
     ) -> Result<Option<Outcome>> {
-        let code = match self.candidates[at].measured(&*self.device).cloned() {
+        let code = match look {
+            Look::Check | Look::Screening => self.candidates[at].screened(&*self.device),
+            Look::Instances => self.candidates[at].measured(&*self.device),
+        };
+        let code = match code.cloned() {
             Ok(code) => code,
             Err(failure) => return self.fail(at, failure).map(|()| None),
         };
         let implementation = self.device.implementation(&code, instance)?;
         let timing = Timing { cold: self.cold, ..timing };
         let mut measured = None;
-        for _ in 0..tries {
+        // By one point alone nobody knows what the other is like, and who took the core once need not take it again.
+        for _ in 0..if look == Look::Screening { 2 } else { 1 } {
             measured =
                 self.device.measure(instance, vec![implementation.clone()], self.threads[threads], timing)?.pop();
             if !matches!(measured, Some(Err(Failure::Unknown { .. }))) {

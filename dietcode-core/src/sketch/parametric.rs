@@ -1,7 +1,8 @@
 //! One code for many micro-kernels: those that differ in the sizes of outer blocks only.
 //!
 //! A search compiles a register tile once and calls it with the sizes of each draw. What a micro-kernel is (its name, the hash of its
-//! structure, its limits, what a model expects of it) follows from its trace as it is; only what is called meanwhile is this form.
+//! structure, its limits, what a model expects of it) follows from its trace as it is; only what is called meanwhile is this form. Tiles at
+//! edges, of which there are several sizes in a build, are whole meanwhile, where that takes about as long.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,12 @@ impl Sizes {
 }
 
 impl MicroKernel {
+    /// What a search may screen in its place: the same with whole tiles at edges, which are most of its code where they are halved. It
+    /// keeps the name, under which its failures are told; none where no tile is halved.
+    pub fn with_whole_edges(&self) -> Option<MicroKernel> {
+        Some(MicroKernel { origin: self.origin.clone(), trace: self.trace.with_whole_edges()? })
+    }
+
     /// The form with parameters; none for a GPU, whose code has constants, where there are no sizes to leave open, and where lowering
     /// refuses that they are: a view along a loop of which the steps are as long as a parameter says.
     ///

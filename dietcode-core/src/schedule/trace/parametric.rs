@@ -50,13 +50,36 @@ impl Trace {
         Some((Trace::new(instructions).with(decisions), free.into_iter().map(|(_, value)| value).collect()))
     }
 
+    /// The trace with whole tiles at edges, where it has smaller ones there; those that differ in nothing else have the same.
+    pub(crate) fn with_whole_edges(&self) -> Option<Trace> {
+        let halvings = |instruction: &Instruction| match instruction {
+            Instruction::Partition { halvings, .. } if *halvings != Size::int(0) => Some(halvings.clone()),
+            _ => None,
+        };
+        let halved: Vec<Size> = self.instructions.iter().filter_map(halvings).collect();
+        let is_open = |var: &Name| {
+            let others = self.instructions.iter().filter(|instruction| halvings(instruction).is_none());
+            names(&halved, var) && !others.flat_map(Instruction::sizes).any(|size| names([size], var))
+        };
+        let whole = |instruction: &Instruction| match instruction {
+            Instruction::Partition { name, .. } => {
+                Some(Instruction::Partition { name: name.clone(), halvings: Size::int(0) })
+            }
+            Instruction::SampleCategorical { into, .. } if is_open(into) => None,
+            other => Some(other.clone()),
+        };
+        let instructions: Vec<Instruction> = self.instructions.iter().filter_map(whole).collect();
+        let decisions = self.decisions.iter().filter(|(var, _)| !is_open(var));
+        let decisions = decisions.map(|(var, value)| (var.clone(), *value)).collect();
+        (!halved.is_empty()).then(|| Trace::new(instructions).with(decisions))
+    }
+
     /// The drawn factors of clipped splits that nothing else names, with their values, but for a few steps of the innermost sum: as many
     /// as code can take.
     fn free_sizes(&self) -> Vec<(Name, i64)> {
-        let names = |size: &Size, var: &Name| size.0.iter().any(|part| matches!(part, Part::Var(name) if name == var));
         let clips = |instruction: &Instruction| matches!(instruction, Instruction::Split { tail: Tail::Clip, .. });
         let is_free = |var: &Name| {
-            let naming = self.instructions.iter().filter(|i| i.sizes().iter().any(|size| names(size, var)));
+            let naming = self.instructions.iter().filter(|i| names(i.sizes(), var));
             let (clipping, others): (Vec<&Instruction>, Vec<&Instruction>) = naming.partition(|i| clips(i));
             !clipping.is_empty() && others.is_empty()
         };
@@ -70,6 +93,12 @@ impl Trace {
         let valued = free.filter_map(|var| Some((var.clone(), *self.decisions.get(var)?)));
         valued.filter(|(var, size)| Some(var) != innermost || *size > PEELED).take(MOST_PARAMETERS).collect()
     }
+}
+
+/// Whether one of the sizes names a variable.
+fn names<'a>(sizes: impl IntoIterator<Item = &'a Size>, var: &Name) -> bool {
+    let parts = sizes.into_iter().flat_map(|size| &size.0);
+    parts.into_iter().any(|part| matches!(part, Part::Var(name) if name == var))
 }
 
 fn parameter(name: &Name) -> Instruction {
