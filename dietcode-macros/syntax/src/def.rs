@@ -389,15 +389,21 @@ impl Affine {
     pub fn add_scaled(&self, other: &Affine, factor: i64) -> Option<Affine> {
         let mut sum = self.clone();
         sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
-        for (name, c) in &other.terms {
-            let c = c.checked_mul(factor)?;
-            match sum.terms.binary_search_by(|(n, _)| n.cmp(name)) {
-                Ok(at) => sum.terms[at].1 = sum.terms[at].1.checked_add(c)?,
-                Err(at) => sum.terms.insert(at, (name.clone(), c)),
-            }
-        }
-        sum.terms.retain(|(_, c)| *c != 0);
+        other.terms.iter().try_for_each(|(name, c)| sum.add_term(name, c.checked_mul(factor)?))?;
         Some(sum)
+    }
+
+    /// Adds `coefficient · variable`; `None` if its coefficient overflows.
+    pub fn add_term(&mut self, variable: &str, coefficient: i64) -> Option<()> {
+        match self.terms.binary_search_by(|(name, _)| name.as_str().cmp(variable)) {
+            Ok(at) => match self.terms[at].1.checked_add(coefficient)? {
+                0 => drop(self.terms.remove(at)),
+                sum => self.terms[at].1 = sum,
+            },
+            Err(at) if coefficient != 0 => self.terms.insert(at, (variable.to_owned(), coefficient)),
+            Err(_) => {}
+        }
+        Some(())
     }
 }
 
