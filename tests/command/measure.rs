@@ -319,6 +319,39 @@ fn elements_of_64_bits_are_checked_within_the_bound_of_theirs() {
     assert_eq!(names, ["naive"]);
 }
 
+/// All 32 bits of integers are numbers, so that a result may be the one that outputs begin as.
+#[test]
+fn whatever_integer_a_nest_computes_is_no_poison() {
+    let mut harness =
+        harness("#[dynamic_kernel] pub fn all(c: i32, y: &mut [[i32; 2]; N]) { for i in 0..N { y[i][0] = c; } }");
+    let rare = i32::MIN + 0x2a_e3_01;
+    let row = |body: &str| {
+        let source = format!(
+            "#include \"dietcode.h\"\nstatic int64_t grid(const int64_t *shape) {{ return 1; }}\n\
+             static void run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch, int64_t begin,\n\
+                      int64_t end) {{ int32_t *y = buffers[1]; {body} }}\n\
+             const struct dietcode_micro_kernel row = {{\n\
+               .name = \"all\", .phases = (const struct dietcode_phase[]){{{{grid, run}}}}, .phases_len = 1}};\n"
+        );
+        TranslationUnit { name: "all".into(), symbol: "row".into(), source }
+    };
+    let right = "for (int i = 0; i < shape[0]; i++) y[2 * i] = *(const int32_t *)buffers[0];";
+    let lazy = right.replace("i = 0", "i = 1");
+    let built = harness.build(&[row(right), row(&lazy), row(&format!("{right} y[1] = 0;"))]);
+    let implementations: Vec<_> = built.into_iter().map(|unit| Implementation::MicroKernel(unit.unwrap())).collect();
+    for c in [rare, 0, -1, i32::MIN] {
+        let instance =
+            Instance::of(harness.def(), &[5]).unwrap().with_scalars(harness.def(), &[("c", c.into())]).unwrap();
+        let outcomes = harness.measure(&instance, implementations.clone(), 1, TIMING).unwrap();
+        assert!(passed(&outcomes[0]), "{c}: {outcomes:?}");
+        let at = |outcome: &Result<Sample, Failure>| match outcome {
+            Err(Failure::Wrong { index, elements: 1, .. }) => index.clone(),
+            other => panic!("{c}: {other:?}"),
+        };
+        assert_eq!([at(&outcomes[1]), at(&outcomes[2])], [[0, 0], [0, 1]], "{c}");
+    }
+}
+
 #[test]
 fn the_baselines_compute_what_the_nest_says() {
     let mut harness = harness(DENSE);

@@ -35,9 +35,14 @@ fn def() -> KernelDef {
 
 /// A micro-kernel with this body: `i` is the element of a thread.
 fn unit(name: &str, body: &str) -> CudaUnit {
+    unit_of(name, "const float *x, float *y", body)
+}
+
+/// The same with other parameters.
+fn unit_of(name: &str, parameters: &str, body: &str) -> CudaUnit {
     let source = format!(
         "#include \"dietcode.cuh\"
-extern \"C\" __global__ void {name}(const float *x, float *y, int N) {{
+extern \"C\" __global__ void {name}({parameters}, int N) {{
     const int i = static_cast<int>(blockIdx.x * 32 + threadIdx.x);
     {body}
 }}
@@ -93,6 +98,32 @@ fn whatever_a_micro_kernel_does_the_others_are_measured() {
             sample.seconds.len() == 3 && sample.seconds.iter().all(|s| *s > 0.0) && sample.rel_err == 0.0,
             "{sample:?}"
         );
+    }
+}
+
+/// All 32 bits of integers are numbers, so that a result may be the one that outputs begin as.
+#[test]
+fn whatever_integer_a_kernel_computes_is_written() {
+    let device = CudaDevice::Emulated;
+    let compiler = CudaCompiler::find(device, "sm_90".parse().unwrap(), None).unwrap();
+    let nest = "#[dynamic_kernel] pub fn all(c: i32, y: &mut [i32; N]) { for i in 0..N { y[i] = c; } }";
+    let def: KernelDef = scan(nest).unwrap()[0].parse().unwrap();
+    let mut harness = harness(&def, device);
+    // More elements than are compared: the others are known to be written.
+    let instance = Instance::of(&def, &[4500]).unwrap();
+    let unit = |name: &str, body: &str| {
+        let built = compiler.build_one(&unit_of(name, "int c, int *y", body)).unwrap();
+        Implementation::launched(&built, &def, &instance.shape).unwrap()
+    };
+    let implementations =
+        vec![unit("right", "if (i < N) y[i] = c;"), unit("lazy", "if (i < N && i != 2000) y[i] = c;")];
+    let poison = -0x7fd1_e7c0;
+    for c in [poison, !poison, 0] {
+        let instance = instance.clone().with_scalars(&def, &[("c", f64::from(c))]).unwrap();
+        let outcomes = harness.measure_with_gap(&instance, 3, implementations.clone(), Timing::CHECK).unwrap();
+        assert!(outcomes[0].is_ok(), "{c}: {outcomes:?}");
+        let failure = outcomes[1].as_ref().map_err(Failure::kind);
+        assert!(matches!(failure, Err("unwritten" | "wrong")), "{c}: {outcomes:?}");
     }
 }
 

@@ -25,11 +25,17 @@ pub(super) fn run(
     job: &Job,
     arithmetic: Arithmetic,
 ) -> Result<f64, Trouble> {
-    tensors.poison().map_err(|error| trouble_of_launch(device, &error))?;
-    launch(device, loaded, tensors)?;
-    let output = tensors.read_output().map_err(|error| trouble_of_launch(device, &error))?;
-    let (mut found, poison) = output?;
+    let mut output = |poison: usize| -> Result<_, Trouble> {
+        tensors.poison(poison).map_err(|error| trouble_of_launch(device, &error))?;
+        launch(device, loaded, tensors)?;
+        Ok(tensors.read_output().map_err(|error| trouble_of_launch(device, &error))??)
+    };
+    let (mut found, mut poison) = output(0)?;
     let dtype = job.instance.dtypes[job.instance.output];
+    if poison > 0 && dtype.is_integer() {
+        // A result may be that number. Where nothing is written, another call leaves the other one.
+        poison = found.iter().zip(output(1)?.0).filter(|(first, second)| *first != second).count();
+    }
     found.iter_mut().for_each(|element| *element = comparable(dtype, *element));
     let dims = &job.instance.dims[job.instance.output];
     let Oracle::Sampled(expected) = &job.oracle else {

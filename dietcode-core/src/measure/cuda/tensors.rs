@@ -20,8 +20,8 @@ const GUARD: usize = 64;
 trait Number: Element + PartialEq {
     /// What lies beside inputs.
     const NAN: Self;
-    /// What outputs begin as: a NaN that no arithmetic makes.
-    const POISON: Self;
+    /// What outputs begin as: a NaN that no arithmetic makes, or one of two integers.
+    const POISON: [Self; 2];
     /// What lies beside outputs.
     const CANARY: Self;
     fn of(value: f64) -> Self;
@@ -33,7 +33,7 @@ macro_rules! number {
     ($type:ty, $bits:literal, $canary:literal, $of:expr, $value:expr) => {
         impl Number for $type {
             const NAN: Self = <$type>::NAN;
-            const POISON: Self = <$type>::from_bits($bits);
+            const POISON: [Self; 2] = [<$type>::from_bits($bits); 2];
             const CANARY: Self = <$type>::from_bits($canary);
             fn of(value: f64) -> Self {
                 $of(value)
@@ -53,12 +53,13 @@ number!(f64, 0x7ffa_3cf8_7ffa_3cf8, 0x4093_4a00_0000_0000, |value| value, |value
 number!(f16, 0x7ed1, 0x64d2, f16::from_f64, f16::to_f64);
 number!(bf16, 0x7fd1, 0x449a, bf16::from_f64, bf16::to_f64);
 
-/// Integers are all numbers: what is poison or lies beside outputs is one that sums seldom are, and beside inputs lies what changes them.
+/// Integers are all numbers: what lies beside outputs is one that sums seldom are, beside inputs lies what changes them, and what was not
+/// written is told from a sum by the other poison.
 macro_rules! integer {
     ($type:ty, $beside:literal, $poison:literal, $canary:literal) => {
         impl Number for $type {
             const NAN: Self = $beside;
-            const POISON: Self = $poison;
+            const POISON: [Self; 2] = [$poison, !$poison];
             const CANARY: Self = $canary;
             fn of(value: f64) -> Self {
                 value as Self
@@ -120,6 +121,8 @@ pub(super) struct Tensors {
     inputs: Vec<Argument>,
     /// It stands between the inputs, as the parameter of this number.
     output: AnyMemory,
+    /// Which poison that holds.
+    poison: usize,
     instance: Instance,
     seed: u64,
 }
@@ -140,19 +143,20 @@ impl Tensors {
         let inputs = (0..instance.dims.len()).filter(|param| *param != instance.output).map(input);
         let inputs = inputs.collect::<Result<_>>()?;
         let output = memory(instance.output)?;
-        let mut tensors = Tensors { inputs, output, instance: instance.clone(), seed };
-        tensors.poison()?;
+        let mut tensors = Tensors { inputs, output, poison: 0, instance: instance.clone(), seed };
+        tensors.poison(0)?;
         Ok(tensors)
     }
 
-    /// Makes the output ready for a call that is checked: what the nest reads of it, or else poison.
-    pub(super) fn poison(&mut self) -> Result<()> {
+    /// Makes the output ready for a call that is checked: what the nest reads of it, or else poison, the first or the second.
+    pub(super) fn poison(&mut self, which: usize) -> Result<()> {
+        self.poison = which;
         let Tensors { output, instance, seed, .. } = self;
         each!(output, memory => {
             if instance.reads_output {
                 memory.fill(Number::CANARY, elements(instance, *seed, instance.output).map(Number::of))
             } else {
-                memory.fill(Number::CANARY, std::iter::repeat(Number::POISON))
+                memory.fill(Number::CANARY, std::iter::repeat(Number::POISON[which]))
             }
         })
     }
@@ -176,7 +180,7 @@ impl Tensors {
             let mut poison = 0;
             for place in memory.places() {
                 let element = std::mem::replace(&mut seen[place], Number::CANARY);
-                poison += usize::from(element.is(Number::POISON));
+                poison += usize::from(element.is(Number::POISON[self.poison]));
                 found.push(element.value());
             }
             Ok(match seen.iter().position(|element| !element.is(Number::CANARY)) {

@@ -50,7 +50,9 @@ impl<'a> CpuWorker<'a> {
         };
         if prepared.expected.is_none() && !job.timing.unchecked {
             tell(&Event::Preparing)?;
-            prepared.expected = Some(Expected::of(job, &prepared.tensors)?);
+            let expected = Expected::of(job, &prepared.tensors)?;
+            prepared.tensors.poison = expected.poison();
+            prepared.expected = Some(expected);
         }
         let mut checked = Vec::new();
         for (index, implementation) in job.implementations.iter().enumerate() {

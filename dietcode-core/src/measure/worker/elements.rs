@@ -16,9 +16,6 @@ pub(super) enum Elements<'a> {
     I32(&'a mut [i32]),
 }
 
-/// What stands for NaN among integers of 32 bits, which are all numbers: one that sums seldom are.
-const NO_NUMBER: i32 = i32::MIN + 0x2a_e3_01;
-
 impl<'a> Elements<'a> {
     /// What lies somewhere in memory.
     ///
@@ -52,9 +49,7 @@ impl<'a> Elements<'a> {
             Elements::F64(elements) => fill(elements, values, |value| value),
             Elements::U8(elements) => fill(elements, values, |value| value as u8),
             Elements::I8(elements) => fill(elements, values, |value| value as i8),
-            Elements::I32(elements) => {
-                fill(elements, values, |value| if value.is_nan() { NO_NUMBER } else { value as i32 });
-            }
+            Elements::I32(elements) => fill(elements, values, |value| value as i32),
         }
     }
 
@@ -67,10 +62,7 @@ impl<'a> Elements<'a> {
             Elements::BF16(elements) => elements.iter().copied().map(f64::from).collect(),
             Elements::U8(elements) => elements.iter().copied().map(f64::from).collect(),
             Elements::I8(elements) => elements.iter().copied().map(f64::from).collect(),
-            Elements::I32(elements) => {
-                let value = |element: &i32| if *element == NO_NUMBER { f64::NAN } else { f64::from(*element) };
-                elements.iter().map(value).collect()
-            }
+            Elements::I32(elements) => elements.iter().copied().map(f64::from).collect(),
         }
     }
 }

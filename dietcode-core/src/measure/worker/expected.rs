@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::fs;
 use std::io;
+use std::iter::successors;
 use std::path::Path;
 
 use dietcode_syntax::DType;
@@ -13,6 +14,9 @@ use crate::instance::unflatten;
 use crate::measure::{Failure, Job, Nearest, Oracle, Sample, Unit};
 use crate::reference::{comparable, same_special};
 use crate::{Error, Result};
+
+/// A number that sums of integers seldom are.
+const RARE: i32 = i32::MIN + 0x2a_e3_01;
 
 /// The reference's output for one instance and seed.
 #[derive(Debug)]
@@ -41,6 +45,17 @@ impl Expected {
             }
         };
         Ok(Expected { dims, dtype: job.instance.dtypes[job.instance.output], numbers })
+    }
+
+    /// What the output holds before a call, so that elements which are not written are seen: NaN, or, among integers, which are all
+    /// numbers, one that no element must be.
+    pub(super) fn poison(&self) -> f64 {
+        let values = &self.numbers[..self.numbers.len() / 2];
+        // Outputs of integers have 32 bits. The step is odd, so that the numbers differ and one of so many is absent: mostly the first.
+        let numbers = successors(Some(RARE), |number: &i32| Some(number.wrapping_add(0x1e37_79b9))).map(f64::from);
+        let mut numbers = numbers.take(values.len() + 1);
+        let poison = self.dtype.is_integer().then(|| numbers.find(|number| !values.contains(number)));
+        poison.flatten().unwrap_or(f64::NAN)
     }
 
     /// Compares every element that is `compared`, of which there must be one; gives a sample that was not timed.

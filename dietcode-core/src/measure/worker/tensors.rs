@@ -24,6 +24,8 @@ pub(super) struct Tensors {
     pub(super) strides: Vec<i64>,
     /// What an output that is read holds before each call that is checked.
     pub(super) initial: Option<Vec<f64>>,
+    /// What any other output holds then: nothing that it may hold afterwards.
+    pub(super) poison: f64,
     output: usize,
     output_dtype: DType,
     output_elements: usize,
@@ -51,7 +53,16 @@ impl Tensors {
         let (output, output_dtype) = (instance.output, instance.dtypes[instance.output]);
         let output_elements = instance.elements(output);
         let strides = instance.strides();
-        let mut tensors = Tensors { memory, prepared, strides, initial: None, output, output_dtype, output_elements };
+        let mut tensors = Tensors {
+            memory,
+            prepared,
+            strides,
+            initial: None,
+            poison: f64::NAN,
+            output,
+            output_dtype,
+            output_elements,
+        };
         if instance.reads_output {
             tensors.elements().store(inputs::elements(instance, seed, output));
             tensors.initial = Some(tensors.output().into_owned());
@@ -71,9 +82,14 @@ impl Tensors {
         [self.pointers(), prepared]
     }
 
-    /// What is in the output now.
+    /// What is in the output now; NaN where it is poison.
     pub(super) fn output(&mut self) -> Cow<'_, [f64]> {
-        self.elements().values()
+        let is_poison = (self.initial.is_none() && !self.poison.is_nan()).then_some(self.poison);
+        let mut values = self.elements().values();
+        if let Some(poison) = is_poison {
+            values.to_mut().iter_mut().filter(|value| **value == poison).for_each(|value| *value = f64::NAN);
+        }
+        values
     }
 
     /// Whether an element of the output is still what [`Tensors::poison`] put there.
@@ -86,14 +102,17 @@ impl Tensors {
         unsafe { Elements::at(self.memory[self.output].data(), self.output_dtype, self.output_elements) }
     }
 
-    /// Makes the output ready for a call that is checked: its initial contents, or NaN where nothing may be read.
+    /// Makes the output ready for a call that is checked: its initial contents, or poison where nothing may be read.
     pub(super) fn poison(&mut self) {
         match self.initial.take() {
             Some(initial) => {
                 self.elements().store(initial.iter().copied());
                 self.initial = Some(initial);
             }
-            None => self.elements().store(repeat(f64::NAN)),
+            None => {
+                let poison = self.poison;
+                self.elements().store(repeat(poison));
+            }
         }
     }
 
