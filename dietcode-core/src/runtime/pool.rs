@@ -305,7 +305,7 @@ impl Shared {
     fn help(&self, pool: &Pool, number: usize) {
         while let Some(door) = self.next(pool) {
             // SAFETY: its caller waits until this helper, which is counted, has left.
-            unsafe { &*door }.work(number, || self.slot.0.store(ptr::null_mut(), Ordering::Release));
+            unsafe { Door::work(door, number, || self.slot.0.store(ptr::null_mut(), Ordering::Release)) };
         }
     }
 
@@ -316,8 +316,10 @@ impl Shared {
         let mut spinning = true;
         loop {
             let door = self.slot.0.load(Ordering::Relaxed);
-            // Whoever invited it may be faster, and withdraw.
-            if !door.is_null() && self.slot.0.compare_exchange(door, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            // Whoever invited it may be faster, withdraw, and invite it to another door at the same address.
+            let enter = || self.slot.0.compare_exchange(door, BUSY, Ordering::Acquire, Ordering::Relaxed);
+            if !door.is_null()
+                && let Ok(door) = enter()
             {
                 return Some(door);
             }
