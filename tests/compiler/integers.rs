@@ -203,5 +203,5 @@ fn sums_are_integers_and_what_is_stored_is_a_float() {
     assert!(found.contains(&(Scope::Register, DType::I32)), "{found:?}");
     assert!(found.iter().all(|(_, dtype)| dtype.is_integer()), "{found:?}");
     let text = units::tiled(&def, &tiled, &target).expect("it is valid").source;
-    assert!(text.contains("__builtin_convertvector((dietcode_s32x"), "{text}");
+    assert!(text.contains("dietcode_i32_as_f32x"), "{text}");
 }

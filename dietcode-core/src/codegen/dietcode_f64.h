@@ -4,10 +4,10 @@
 #define DIETCODE_F64_H
 
 DIETCODE_TAKEN(double, _f64)
-DIETCODE_VECTOR(double, f64, _f64, 2)
-DIETCODE_VECTOR(double, f64, _f64, 4)
-DIETCODE_VECTOR(double, f64, _f64, 8)
-DIETCODE_VECTOR(double, f64, _f64, 16)
+DIETCODE_VECTOR(double, double, f64, _f64, 2)
+DIETCODE_VECTOR(double, double, f64, _f64, 4)
+DIETCODE_VECTOR(double, double, f64, _f64, 8)
+DIETCODE_VECTOR(double, double, f64, _f64, 16)
 
 DIETCODE_SOME(double, f64, 2)
 #ifdef __AVX__

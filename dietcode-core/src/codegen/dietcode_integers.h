@@ -29,25 +29,53 @@ static inline dietcode_i32 dietcode_load_i32(dietcode_i32 x) { return x; }
 /* Vectors of n: signed ones as `S`, at any address of an element. */
 #define DIETCODE_SIGNED(n)                                                                                   \
   typedef int32_t dietcode_s32x##n __attribute__((vector_size(4 * (n))));                                    \
+  typedef int16_t dietcode_s16x##n __attribute__((vector_size(2 * (n))));                                    \
   typedef dietcode_u8 dietcode_u8x##n __attribute__((vector_size(n)));                                       \
   typedef dietcode_i8 dietcode_i8x##n __attribute__((vector_size(n)));                                       \
   typedef dietcode_u8 dietcode_u8x##n##u __attribute__((vector_size(n), aligned(1), may_alias));             \
   typedef dietcode_i8 dietcode_i8x##n##u __attribute__((vector_size(n), aligned(1), may_alias));
-/* A transposing copy converts what it loads. */
-#define DIETCODE_TRANSPOSES_TO(C, V, T, n, loaded)                                                           \
+/* As numbers of a type that is computed in, by signed ones of 32 bits; a transposing copy converts what it loads. */
+#define DIETCODE_VECTORS_CONVERTED(C, V, T, n, as_signed)                                                    \
+  static inline dietcode_##V##x##n dietcode_##C##_as_##V##x##n(dietcode_##C##x##n x) {                       \
+    return __builtin_convertvector(as_signed, dietcode_##V##x##n);                                           \
+  }                                                                                                          \
   static inline dietcode_##V##x##n dietcode_load_##C##_##V##x##n(const dietcode_##C *from) {                 \
-    return __builtin_convertvector(loaded, dietcode_##V##x##n);                                              \
+    return dietcode_##C##_as_##V##x##n(*(const dietcode_##C##x##n##u *)from);                                \
   }                                                                                                          \
   DIETCODE_TRANSPOSE(n, C##_##V, V, T, dietcode_##C)
+DIETCODE_SIGNED(2)
+DIETCODE_SIGNED(4)
+DIETCODE_SIGNED(8)
+DIETCODE_SIGNED(16)
+/* Bytes as signed numbers of 32 bits. GCC 12 converts each lane by itself, but for steps to types that are twice as wide. */
+#define DIETCODE_BYTES(n, from_u8, from_i8)                                                                  \
+  static inline dietcode_s32x##n dietcode_s32_u8x##n(dietcode_u8x##n x) { return (dietcode_s32x##n)from_u8; } \
+  static inline dietcode_s32x##n dietcode_s32_i8x##n(dietcode_i8x##n x) { return (dietcode_s32x##n)from_i8; }
+#define DIETCODE_ONE_STEP(n) __builtin_convertvector(x, dietcode_s32x##n)
+#define DIETCODE_TWO_STEPS(n) __builtin_convertvector(__builtin_convertvector(x, dietcode_s16x##n), dietcode_s32x##n)
+DIETCODE_BYTES(2, DIETCODE_ONE_STEP(2), DIETCODE_ONE_STEP(2))
+DIETCODE_BYTES(4, DIETCODE_ONE_STEP(4), DIETCODE_ONE_STEP(4))
+#if defined(__AVX2__) && !defined(__clang__)
+typedef char dietcode_half_of __attribute__((vector_size(16)));
+typedef int64_t dietcode_halves __attribute__((vector_size(16)));
+#define DIETCODE_LOW_HALF (dietcode_half_of)((dietcode_halves){(int64_t)x, 0})
+DIETCODE_BYTES(8, __builtin_ia32_pmovzxbd256(DIETCODE_LOW_HALF), __builtin_ia32_pmovsxbd256(DIETCODE_LOW_HALF))
+#else
+DIETCODE_BYTES(8, DIETCODE_ONE_STEP(8), DIETCODE_ONE_STEP(8))
+#endif
+#if defined(__AVX512F__)
+DIETCODE_BYTES(16, _mm512_cvtepu8_epi32((__m128i)x), _mm512_cvtepi8_epi32((__m128i)x))
+#else
+DIETCODE_BYTES(16, DIETCODE_TWO_STEPS(16), DIETCODE_TWO_STEPS(16))
+#endif
 #define DIETCODE_INTEGER_VECTORS(n)                                                                          \
-  DIETCODE_SIGNED(n)                                                                                         \
-  DIETCODE_VECTOR(dietcode_i32, i32, _i32, n)                                                                \
+  DIETCODE_VECTOR(dietcode_i32, int32_t, i32, _i32, n)                                                       \
   DIETCODE_TRANSPOSE(n, i32, i32, dietcode_i32, dietcode_i32)                                                \
-  DIETCODE_TRANSPOSES_TO(u8, i32, dietcode_i32, n, *(const dietcode_u8x##n##u *)from)                        \
-  DIETCODE_TRANSPOSES_TO(i8, i32, dietcode_i32, n, *(const dietcode_i8x##n##u *)from)                        \
-  DIETCODE_TRANSPOSES_TO(u8, f32, float, n, *(const dietcode_u8x##n##u *)from)                               \
-  DIETCODE_TRANSPOSES_TO(i8, f32, float, n, *(const dietcode_i8x##n##u *)from)                               \
-  DIETCODE_TRANSPOSES_TO(i32, f32, float, n, (dietcode_s32x##n)dietcode_load_i32x##n(from))
+  DIETCODE_VECTORS_CONVERTED(u8, i32, dietcode_i32, n, dietcode_s32_u8x##n(x))                               \
+  DIETCODE_VECTORS_CONVERTED(i8, i32, dietcode_i32, n, dietcode_s32_i8x##n(x))                               \
+  DIETCODE_VECTORS_CONVERTED(u8, f32, float, n, dietcode_s32_u8x##n(x))                                      \
+  DIETCODE_VECTORS_CONVERTED(i8, f32, float, n, dietcode_s32_i8x##n(x))                                      \
+  DIETCODE_VECTORS_CONVERTED(i32, f32, float, n, (dietcode_s32x##n)x)
 DIETCODE_INTEGER_VECTORS(2)
 DIETCODE_INTEGER_VECTORS(4)
 DIETCODE_INTEGER_VECTORS(8)
@@ -133,9 +161,9 @@ DIETCODE_CONVERTED(u8, f64, double, x)
 DIETCODE_CONVERTED(i8, f64, double, x)
 DIETCODE_CONVERTED(i32, f64, double, (int32_t)x)
 #define DIETCODE_INTEGERS_TO_F64(n)                                                                          \
-  DIETCODE_TRANSPOSES_TO(u8, f64, double, n, *(const dietcode_u8x##n##u *)from)                              \
-  DIETCODE_TRANSPOSES_TO(i8, f64, double, n, *(const dietcode_i8x##n##u *)from)                              \
-  DIETCODE_TRANSPOSES_TO(i32, f64, double, n, (dietcode_s32x##n)dietcode_load_i32x##n(from))
+  DIETCODE_VECTORS_CONVERTED(u8, f64, double, n, dietcode_s32_u8x##n(x))                                     \
+  DIETCODE_VECTORS_CONVERTED(i8, f64, double, n, dietcode_s32_i8x##n(x))                                     \
+  DIETCODE_VECTORS_CONVERTED(i32, f64, double, n, (dietcode_s32x##n)x)
 DIETCODE_INTEGERS_TO_F64(2)
 DIETCODE_INTEGERS_TO_F64(4)
 DIETCODE_INTEGERS_TO_F64(8)

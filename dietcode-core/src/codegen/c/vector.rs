@@ -215,15 +215,23 @@ impl Vector<'_> {
     /// Vectors that were loaded from elements of a type as vectors of what is computed in.
     fn widened(&mut self, dtype: DType, write: impl FnOnce(&mut Self)) {
         let (computes, lanes) = (self.exprs.computes(), self.lanes);
-        let widens = self.exprs.widens(dtype) || dtype.is_integer() && dtype != computes;
-        self.push(if widens { "__builtin_convertvector(" } else { "" });
-        if widens && dtype == DType::I32 {
-            self.write(format_args!("(dietcode_s32x{lanes})"));
+        if dtype.is_integer() && dtype != computes {
+            return self.converted(dtype, write);
         }
+        let widens = self.exprs.widens(dtype);
+        self.push(if widens { "__builtin_convertvector(" } else { "" });
         write(self);
         if widens {
             self.write(format_args!(", dietcode_{computes}x{lanes})"));
         }
+    }
+
+    /// Vectors of integers as vectors of what is computed in.
+    fn converted(&mut self, dtype: DType, write: impl FnOnce(&mut Self)) {
+        let (computes, lanes) = (self.exprs.computes(), self.lanes);
+        self.write(format_args!("dietcode_{dtype}_as_{computes}x{lanes}("));
+        write(self);
+        self.push(")");
     }
 
     /// Vectors of what is computed in as they are stored to elements of a type; the last step to one of 16 bits is the store's.
@@ -263,10 +271,8 @@ impl Vector<'_> {
             uniform if !uniform.uses(self.lane) => self.exprs.write_operand(uniform, self.text),
             Expr::Load(buffer, index) if self.is_contiguous(buffer, index) => self.lanes(buffer, index, false),
             Expr::Cast(_, sum) if sum.is_element() => {
-                let (computes, lanes, exprs) = (self.exprs.computes(), self.lanes, self.exprs);
-                self.write(format_args!("__builtin_convertvector((dietcode_s32x{lanes})("));
-                exprs.within(DType::I32, || self.all_lanes(sum));
-                self.write(format_args!("), dietcode_{computes}x{lanes})"));
+                let exprs = self.exprs;
+                self.converted(DType::I32, |vector| exprs.within(DType::I32, || vector.all_lanes(sum)));
             }
             Expr::Load(..) | Expr::Cast(..) => {
                 let (computes, lanes) = (self.exprs.computes(), self.lanes);
