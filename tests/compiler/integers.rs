@@ -148,7 +148,7 @@ fn what_leaves_32_bits_wraps() {
             for i in 0..M { for j in 0..N {
                 let mut acc = 5;
                 for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = -acc * acc - 2147483647;
+                y[i][j] = -acc * acc + -2147483648;
             } }
         }",
     );
@@ -167,7 +167,7 @@ fn what_leaves_32_bits_wraps() {
         for j in 0..n {
             let terms = (0..k).map(|at| x[i * k + at].wrapping_mul(w[j * k + at]));
             let acc = terms.fold(5i32, i32::wrapping_add);
-            expected.push(f64::from(acc.wrapping_neg().wrapping_mul(acc).wrapping_sub(2_147_483_647)).to_bits());
+            expected.push(f64::from(acc.wrapping_neg().wrapping_mul(acc).wrapping_add(i32::MIN)).to_bits());
         }
     }
     let by_oracle: Vec<u64> = instance.expected(&tensors).iter().map(|element| element.value.to_bits()).collect();

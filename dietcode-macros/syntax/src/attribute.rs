@@ -17,6 +17,8 @@ pub(crate) struct Arguments {
     pub(crate) config: Option<String>,
     /// What `consts(…)` declares.
     pub(crate) constants: Vec<Constant>,
+    /// The names of those that were reported.
+    pub(crate) broken: Vec<String>,
     /// What `prepared(…)` lists.
     pub(crate) prepared: Vec<Ident>,
 }
@@ -49,7 +51,10 @@ pub(crate) fn parse(args: TokenStream, computes: DType, errors: &mut Errors) -> 
         {
             constants += 1;
             match constants {
-                1 => constant::parse(&list.tokens, computes, &mut arguments.constants, errors),
+                1 => {
+                    let Arguments { constants, broken, .. } = &mut arguments;
+                    constant::parse(&list.tokens, computes, (constants, broken), errors);
+                }
                 _ => errors.push(meta, Problem::ConstantsTwice),
             }
             continue;

@@ -54,8 +54,13 @@ impl Constant {
     }
 }
 
-/// What stands in the parentheses of `consts(…)`; those that are wrong are reported and left out.
-pub(crate) fn parse(declared: &TokenStream, computes: DType, constants: &mut Vec<Constant>, errors: &mut Errors) {
+/// What stands in the parentheses of `consts(…)`; those that are wrong are reported, and their names kept beside.
+pub(crate) fn parse(
+    declared: &TokenStream,
+    computes: DType,
+    (constants, broken): (&mut Vec<Constant>, &mut Vec<String>),
+    errors: &mut Errors,
+) {
     let Ok(pairs) = Punctuated::<MetaNameValue, Token![,]>::parse_terminated.parse2(declared.clone()) else {
         return errors.push(declared, Problem::ConstantForm { found: text(declared) });
     };
@@ -73,11 +78,23 @@ pub(crate) fn parse(declared: &TokenStream, computes: DType, constants: &mut Vec
         match value(&pair.value, computes, constants) {
             Some(value) => constants.push(Constant { name: ident.clone(), value }),
             None => {
-                let (found, most) = (text(&pair.value), MAX_COEFFICIENT.to_string());
-                errors
-                    .push(&pair.value, Problem::ConstantValue { name, found, most, computes_in: computes.to_string() });
+                broken.push(name.clone());
+                errors.push(&pair.value, problem(name, &pair.value, computes));
             }
         }
+    }
+}
+
+/// What to say of a value that is none.
+fn problem(name: String, value: &Expr, computes: DType) -> Problem {
+    let (found, most, computes_in) = (text(value), MAX_COEFFICIENT.to_string(), computes.to_string());
+    let of_other_float = [DType::F32, DType::F64].into_iter().find_map(|dtype| float(value, dtype, ""));
+    match (computes, of_other_float) {
+        (DType::I32, _) => Problem::ConstantOfIntegers { name, found, most },
+        (_, Some(written)) if float(value, computes, "").is_none() => {
+            Problem::ConstantSuffix { name, found, computes_in, written }
+        }
+        _ => Problem::ConstantValue { name, found, most, computes_in },
     }
 }
 

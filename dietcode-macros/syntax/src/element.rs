@@ -7,7 +7,10 @@ use crate::text::text;
 use crate::{BinaryOp, CompareOp, Condition, Constant, ConstantValue, DType, Expr, Function};
 use proc_macro2::Ident;
 use quote::ToTokens;
-use syn::{BinOp, ExprBinary, ExprCall, ExprCast, ExprIf, ExprLit, ExprMethodCall, ExprUnary, Lit, LitInt, Type, UnOp};
+use syn::{
+    BinOp, ExprBinary, ExprCall, ExprCast, ExprIf, ExprLit, ExprMethodCall, ExprUnary, Lit, LitFloat, LitInt, Type,
+    UnOp,
+};
 
 /// How deep an expression may be nested, its `let`s put in place. Every stage walks it recursively.
 pub const MAX_DEPTH: usize = 128;
@@ -71,9 +74,12 @@ impl Scope<'_> {
             syn::Expr::Lit(literal) => self.literal(&literal.lit),
             syn::Expr::Path(_) if path(expr).is_some() => self.name(path(expr)?, depth),
             syn::Expr::Index(_) => self.load(expr, None),
-            syn::Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
-                self.value_at(&unary.expr, depth).map(negate)
-            }
+            syn::Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match &*unary.expr {
+                syn::Expr::Lit(ExprLit { lit: Lit::Int(integer), .. }) if self.computes == DType::I32 => {
+                    self.integer(unary, "-", integer)
+                }
+                other => self.value_at(other, depth).map(negate),
+            },
             syn::Expr::Unary(unary) => self.fail(unary.op, Problem::Operator { found: text(unary.op) }),
             syn::Expr::Binary(binary) => self.binary(binary, depth),
             syn::Expr::MethodCall(call) => self.method(call, depth),
@@ -116,10 +122,8 @@ impl Scope<'_> {
     fn literal(&mut self, literal: &Lit) -> Option<Expr> {
         let computes = self.computes;
         let (digits, suffix) = match literal {
-            Lit::Int(integer) if computes == DType::I32 => (integer.base10_digits(), integer.suffix()),
-            Lit::Float(_) if computes == DType::I32 => {
-                return self.fail(literal, Problem::FloatInSum { found: text(literal), dtype: "float".to_string() });
-            }
+            Lit::Int(integer) if computes == DType::I32 => return self.integer(literal, "", integer),
+            Lit::Float(float) if computes == DType::I32 => return self.fail(literal, self.float_among_integers(float)),
             Lit::Float(float) => (float.base10_digits(), float.suffix()),
             Lit::Int(integer) if [DType::F32, DType::F64].iter().any(|dtype| integer.suffix() == dtype.name()) => {
                 (integer.base10_digits(), integer.suffix())
@@ -135,14 +139,50 @@ impl Scope<'_> {
             Some(value) if value.is_finite() => Some(Expr::Literal(value)),
             Some(_) => {
                 let most = if computes == DType::F64 { format!("{:e}", f64::MAX) } else { format!("{:e}", f32::MAX) };
-                self.fail(literal, Problem::FloatRange { found, computes_in, most })
-            }
-            None if computes == DType::I32 => {
-                let most = i32::MAX.to_string();
-                self.fail(literal, Problem::FloatRange { found, computes_in, most })
+                self.fail(literal, Problem::FloatRange { found, computes_in, limit: format!("the largest is {most}") })
             }
             None => self.fail(literal, Problem::FloatLiteral { found, computes_in }),
         }
+    }
+
+    /// A literal among integers, with its sign: `-2147483648` is one, and `2147483648` is not.
+    fn integer(&mut self, whole: &dyn ToTokens, sign: &str, literal: &LitInt) -> Option<Expr> {
+        let (found, computes_in) = (text(whole), DType::I32.to_string());
+        if !["", "i32"].contains(&literal.suffix()) {
+            return self.fail(whole, Problem::FloatLiteral { found, computes_in });
+        }
+        match DType::I32.read(&format!("{sign}{}", literal.base10_digits())) {
+            Some(value) => Some(Expr::Literal(value)),
+            None => {
+                let limit = match sign {
+                    "" => format!("the largest is {}", i32::MAX),
+                    _ => format!("the smallest is {}", i32::MIN),
+                };
+                self.fail(whole, Problem::FloatRange { found, computes_in, limit })
+            }
+        }
+    }
+
+    /// What to say of a float where integers are computed.
+    fn float_among_integers(&self, float: &LitFloat) -> Problem {
+        let whole = float.base10_parse::<f64>().ok().filter(|value| value.fract() == 0.0 && value.abs() < 1e9);
+        let written = whole.map_or_else(|| "an integer".to_string(), |value| format!("`{value}`"));
+        let found = float.to_string();
+        match self.signature.computes {
+            DType::I32 => Problem::FloatInIntegers { found, written },
+            _ => Problem::FloatLiteralInSum { found, written },
+        }
+    }
+
+    /// What to say of `i32::from(element)`, or of `element as i32`, where floats are computed.
+    fn integer_among_floats(&self, whole: &dyn ToTokens, element: &syn::Expr) -> Problem {
+        let (computes, inner) = (self.computes, text(element));
+        let written = match self.type_of(element) {
+            DType::I32 if computes == DType::F32 => format!("{inner} as f32"),
+            _ => format!("{computes}::from({inner})"),
+        };
+        let instead = if self.signature.sums_integers() { ", or sum integers, `let mut acc = 0;`" } else { "" };
+        Problem::IntegerInFloats { found: text(whole), written, instead: instead.to_string() }
     }
 
     fn name(&mut self, ident: &Ident, depth: usize) -> Option<Expr> {
@@ -189,8 +229,15 @@ impl Scope<'_> {
             Some(element) if matches!(plain(element), syn::Expr::Index(_)) => self.load(element, Some(expr)),
             Some(other) => match path(other).and_then(|name| lookup(&self.names, name)) {
                 Some(Meaning::Scalar(param)) => self.scalar(*param, other, Some(expr)),
+                Some(Meaning::Accumulator(_) | Meaning::Element(..)) if self.type_of(other) != self.computes => {
+                    let (name, computes_in) = (text(other), computes.to_string());
+                    self.fail(expr, Problem::IntegerAsFloat { name, computes_in })
+                }
                 _ => self.fail(expr, self.widening(other)),
             },
+            None if let Some(element) = converted(expr, "i32", "from") => {
+                self.fail(expr, self.integer_among_floats(expr, element))
+            }
             None if DType::ALL.iter().any(is_narrowing) => self.fail(expr, Problem::Narrowing { found: text(expr) }),
             None if self.associated(&call.func).is_some_and(|name| name == "max" || name == "min") => {
                 self.call(call, self.associated(&call.func)?, &call.args.iter().collect::<Vec<_>>(), depth)
@@ -291,9 +338,9 @@ impl Scope<'_> {
     fn widening(&self, found: &dyn ToTokens) -> Problem {
         let (found, computes_in) = (text(found), self.computes.to_string());
         let narrower = match self.computes {
-            DType::F64 => "`f32`, `f16` or `bf16`",
+            DType::F64 => "`f32`, `f16`, `bf16`, `u8`, `i8` or `i32`",
             DType::I32 => "`u8` or `i8`",
-            _ => "`f16` or `bf16`",
+            _ => "`f16`, `bf16`, `u8` or `i8`",
         };
         Problem::Widening { found, computes_in, narrower: narrower.to_string() }
     }
@@ -444,6 +491,9 @@ impl Scope<'_> {
     fn cast(&mut self, cast: &ExprCast, depth: usize) -> Option<Expr> {
         let computes = self.computes;
         if !is_type(&cast.ty, computes) {
+            if is_type(&cast.ty, DType::I32) && !self.is_index(&cast.expr) {
+                return self.fail(cast, self.integer_among_floats(cast, &cast.expr));
+            }
             let computes_in = computes.to_string();
             return self.fail(&cast.ty, Problem::CastType { found: text(&cast.ty), computes_in });
         }
@@ -535,7 +585,12 @@ impl Scope<'_> {
     fn condition(&mut self, condition: &syn::Expr, depth: usize) -> Option<(CompareOp, Expr, Expr)> {
         let condition = plain(condition);
         if self.computes == DType::I32 {
-            return self.fail(condition, Problem::IntegerChoice { found: text(condition) });
+            let instead = match self.signature.computes {
+                DType::I32 => "",
+                _ => ", or choose once the finished sum is converted, `acc as f32`",
+            };
+            return self
+                .fail(condition, Problem::IntegerChoice { found: text(condition), instead: instead.to_string() });
         }
         let comparison = match condition {
             syn::Expr::Binary(binary) => comparison(&binary.op).map(|op| (op, binary)),

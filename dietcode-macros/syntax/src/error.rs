@@ -102,6 +102,11 @@ problems! {
     ConstantValue(name, found, most, computes_in)
         "found `{found}` as the constant `{name}`; it is an integer from 0 to {most}, such as `768`, for extents and indices, \
          or a float within `{computes_in}`, such as `1e-5`, for elements";
+    ConstantSuffix(name, found, computes_in, written)
+        "found `{found}` as the constant `{name}`, but this nest computes in `{computes_in}`; write `{written}`, without a suffix";
+    ConstantOfIntegers(name, found, most)
+        "found `{found}` as the constant `{name}`; in a nest of integers it is an integer from 0 to {most}, such as `768`, without a suffix, and \
+         `{name} as i32` is an element";
     UnusedConstant(name) "the constant `{name}` is never used; remove it from `consts(…)`";
     PreparedListTwice "`prepared(…)` is given twice; list all operands in one, such as `prepared(w, v)`";
     PreparedForm(found) "found `{found}`; operands that are laid out before calls are listed by their names, such as `prepared(w)`";
@@ -299,7 +304,7 @@ problems! {
     BranchValue "found no value at the end of the block; end it with an expression without a semicolon";
     IntegerLiteral(found) "found the integer `{found}`; an element is a float: write `{found}.0`";
     FloatLiteral(found, computes_in) "found the literal `{found}`; a literal is a decimal number, with `{computes_in}` after it or nothing";
-    FloatRange(found, computes_in, most) "the literal `{found}` does not fit into an {computes_in}; the largest is {most}";
+    FloatRange(found, computes_in, limit) "the literal `{found}` does not fit into an {computes_in}; {limit}";
     OtherLiteral(found) "found the literal `{found}`; an element is a float such as `1.5`";
     CastType(found, computes_in) "found a cast to `{found}`; elements and indices are cast to `{computes_in}`, and an index needs no cast";
     WholeTensor(name) "the tensor `{name}` is used as a whole; index it down to an element";
@@ -319,7 +324,7 @@ problems! {
     NarrowElement(found, dtype, computes_in)
         "`{found}` is an `{dtype}`, and this nest computes in `{computes_in}`; read it as `{computes_in}::from({found})`";
     Widening(found, computes_in, narrower)
-        "found `{computes_in}::from({found})`; it converts an element of an {narrower} tensor, and nothing else";
+        "found `{computes_in}::from({found})`; it converts an element of a tensor of {narrower}, and nothing else";
     OtherFloat(found, computes_in)
         "found `{found}`, but this nest computes in `{computes_in}`; a nest computes in `f64` if a parameter is an `f64`, in `i32` if all are \
          integers, and else in `f32`";
@@ -334,12 +339,17 @@ problems! {
         "found `{found}`; of integers, the finished sum and elements are converted to `{computes_in}`: what is added to the sum is what it \
          starts with, `let mut acc = b[j];`";
     FloatInSum(found, dtype)
-        "found `{found}`, a value of `{dtype}`, where integers are computed; write integers, or, in a nest with a parameter of floats, sum \
-         floats, `let mut acc = 0.0;`, or convert the finished sum, `acc as f32`";
+        "`{found}` is an `{dtype}`, and integers are computed here; sum floats, `let mut acc = 0.0;`, or use it beside the finished sum once that \
+         is converted, `acc as f32`";
+    FloatInIntegers(found, written) "found the float `{found}`, and all parameters of this nest are integers, so that it computes in `i32`; write {written}";
+    FloatLiteralInSum(found, written)
+        "found the float `{found}`, and integers are computed here; write {written}, or sum floats, `let mut acc = 0.0;`";
+    IntegerInFloats(found, written, instead) "found `{found}`, an `i32`, and floats are computed here; write `{written}`{instead}";
     IntegerQuotient "found `/` between integers; integers are combined by `+ - *`, `.max()` and `.min()`";
     IntegerMethod(name) "found `.{name}()` of an integer; integers are combined by `+ - *`, `.max()` and `.min()`";
-    IntegerChoice(found)
-        "found `{found}`, a comparison of integers; compare floats, or take the larger or the smaller one by `.max()` and `.min()`";
+    IntegerChoice(found, instead)
+        "found the condition `{found}`, and integers are computed here; only floats are chosen between: take the larger or the smaller integer \
+         by `.max()` and `.min()`{instead}";
     HelperOfIntegers(name, computes_in) "`{name}` is called of integers; a function inside this kernel takes `{computes_in}`s";
     NarrowUpdate(name, dtype, written)
         "`{name}` is changed in place, but its elements are `{dtype}`, so that each step would round; \

@@ -12,17 +12,16 @@ use syn::{Attribute, Item, ItemFn, Signature};
 /// Everything that is wrong with the function, each at its own tokens, in source order.
 pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Errors> {
     let mut errors = Errors::default();
-    let attribute::Arguments { config, constants, prepared } =
-        attribute::parse(args.clone(), signature::computes_in(&item.sig), &mut errors);
+    let arguments = attribute::parse(args.clone(), signature::computes_in(&item.sig), &mut errors);
     check_attributes(&item.attrs, &mut errors);
-    let signature = signature::parse(&item.sig, &constants, &mut errors);
+    let signature = signature::parse(&item.sig, &arguments, &mut errors);
     let stmts = nest::parse(&item.block, &mut errors);
     let helpers = helper::parse(&item.block, signature.computes, &mut errors);
     let body = body::walk(&stmts, helpers, &item.sig.ident, &signature, &mut errors);
     let def = body.zip(signature.output).map(|(body, output)| {
         let def = KernelDef {
             name: item.sig.ident.to_string(),
-            config,
+            config: arguments.config,
             params: signature.params,
             shape_vars: signature.shape_vars,
             loops: body.loops,
@@ -33,13 +32,13 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
             idle_reads: Vec::new(),
             prepared: Vec::new(),
         };
-        let prepared = prepared::of(&def, &prepared, &mut errors);
+        let prepared = prepared::of(&def, &arguments.prepared, &mut errors);
         KernelDef { prepared, ..def.with_reads(body.reads) }
     });
     if let Some(def) = &def {
         check_scalars(def, &item.sig, &mut errors);
         let tokens = args.into_iter().chain(item.to_token_stream()).collect();
-        check_constants(&constants, &tokens, &mut errors);
+        check_constants(&arguments.constants, &tokens, &mut errors);
     }
     errors.finish(def)
 }

@@ -1,6 +1,7 @@
 //! The function's head: qualifiers, parameters and the shape variables that their types name.
 
 use crate::affine::affine;
+use crate::attribute::Arguments;
 use crate::element::is_type;
 use crate::error::{Errors, Problem};
 use crate::scope::plain;
@@ -44,15 +45,15 @@ impl Signature {
 }
 
 /// Reads the head as far as it makes sense, so that the body can be checked as well.
-pub(crate) fn parse(sig: &syn::Signature, constants: &[Constant], errors: &mut Errors) -> Signature {
+pub(crate) fn parse(sig: &syn::Signature, arguments: &Arguments, errors: &mut Errors) -> Signature {
     name::check(&sig.ident, errors);
     qualifiers(sig, errors);
     let mut signature = Signature {
         params: Vec::new(),
         shape_vars: Vec::new(),
-        broken: Vec::new(),
+        broken: arguments.broken.clone(),
         output: None,
-        constants: constants.to_vec(),
+        constants: arguments.constants.clone(),
         computes: computes_in(sig),
     };
     let mut used = Vec::new();
@@ -267,7 +268,7 @@ fn shape_vars(params: &[Param]) -> Vec<ShapeVar> {
 
 /// Every name in a type must be bound by some dimension, and be no parameter's name.
 fn check_shape_vars(signature: &mut Signature, used: &[Ident], errors: &mut Errors) {
-    // A parameter whose type was reported may have been the one that binds.
+    // A parameter whose type was reported may have been the one that binds, and a constant no shape variable.
     let complete = signature.broken.is_empty();
     for ident in used {
         let name = ident.to_string();

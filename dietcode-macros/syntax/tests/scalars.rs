@@ -127,7 +127,7 @@ fn what_has_no_meaning_is_refused() {
         ("alpha = 1.0; y[i] = alpha * beta;".to_string(), "assigned to but it is a scalar parameter"),
         ("let alpha = 1.0; y[i] = alpha * beta;".to_string(), "the name `alpha` is already a scalar parameter"),
         ("let unused = beta; y[i] = alpha;".to_string(), "the scalar parameter `beta` is never used"),
-        ("y[i] = f32::from(alpha) + beta;".to_string(), "converts an element of an `f16` or `bf16` tensor"),
+        ("y[i] = f32::from(alpha) + beta;".to_string(), "converts an element of a tensor of `f16`, `bf16`"),
     ] {
         let errors = parse(&body).err().unwrap_or_else(|| panic!("it is accepted: {body}"));
         assert!(errors.contains(expected), "{expected} in {errors}\nfor {body}");
