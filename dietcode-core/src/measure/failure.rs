@@ -11,7 +11,7 @@ pub enum Failure {
     /// The compiler refused it.
     Compile {
         /// What it said: all of it. A record has the line that says why, and of how many it is one.
-        #[serde(serialize_with = "excerpt")]
+        #[serde(serialize_with = "recorded")]
         message: String,
     },
     /// The compiler did not end in time.
@@ -85,7 +85,7 @@ pub enum Failure {
 const LONGEST_LINE: usize = 500;
 
 /// The line that says `error`, without the temporary path before it, or else the first.
-fn excerpt<S: Serializer>(message: &str, to: S) -> Result<S::Ok, S::Error> {
+fn excerpt(message: &str) -> String {
     let line =
         message.lines().find(|line| line.contains("error")).or_else(|| message.lines().next()).unwrap_or_default();
     let line = line.find("error").map_or(line, |at| &line[at..]);
@@ -97,7 +97,11 @@ fn excerpt<S: Serializer>(message: &str, to: S) -> Result<S::Ok, S::Error> {
     if count > 1 {
         kept += &format!(" (of {count} lines)");
     }
-    kept.serialize(to)
+    kept
+}
+
+fn recorded<S: Serializer>(message: &str, to: S) -> Result<S::Ok, S::Error> {
+    excerpt(message).serialize(to)
 }
 
 impl Failure {
@@ -119,6 +123,14 @@ impl Failure {
     /// Whether it says something of the candidate: not that a run was stopped, or that others took the cores.
     pub fn is_its_own(&self) -> bool {
         !matches!(self, Failure::Stopped | Failure::Unknown { .. })
+    }
+
+    /// What is shown of it where a sentence has room for a line: of what a compiler said, what a record has.
+    pub(crate) fn in_a_line(&self) -> String {
+        match self {
+            Failure::Compile { message } => Failure::Compile { message: excerpt(message) }.to_string(),
+            other => other.to_string(),
+        }
     }
 
     /// One word for the kind, as in the records.
@@ -190,6 +202,8 @@ mod tests {
         let said =
             "/tmp/dietcode-x/0.c: In function 'f':\n/tmp/dietcode-x/0.c:3:9: error: 'y' undeclared\n    3 | y = 1;";
         assert_eq!(recorded(said), "error: 'y' undeclared (of 3 lines)");
+        let failure = Failure::Compile { message: said.to_owned() };
+        assert_eq!(failure.in_a_line(), "does not compile: error: 'y' undeclared (of 3 lines)");
         assert_eq!(recorded("killed"), "killed");
         assert_eq!(recorded(""), "");
         assert_eq!(recorded(&"x".repeat(600)), "x".repeat(500) + "…");

@@ -381,13 +381,15 @@ impl<'a> Tuning<'a> {
         let (name, expected) = (&self.device.def().name, self.defaults.micro_kernels.len());
         let message = match self.candidates.get(..expected) {
             None => format!("the search was stopped before anything of `{name}` was measured"),
-            Some(defaults) => match defaults.iter().find(|default| default.failed) {
-                None => return Ok(()),
-                Some(failed) => {
-                    let failed = failed.micro_kernel.name();
-                    format!("the default micro-kernel `{failed}` of `{name}` does not pass its checks")
+            Some(defaults) => {
+                let is_default = |failed: &str| defaults.iter().any(|default| default.micro_kernel.name() == failed);
+                match self.failed.iter().find(|(failed, _)| is_default(failed)) {
+                    None => return Ok(()),
+                    Some((failed, why)) => {
+                        format!("the default micro-kernel `{failed}` of `{name}` {}", why.in_a_line())
+                    }
                 }
-            },
+            }
         };
         Err(Error::failed(message))
     }
