@@ -143,7 +143,8 @@ fn no_number_passes_through_f32() {
             } }
         }",
     );
-    let (rows, alpha) = (67, 0.7);
+    // So many that an index times 16777217 exceeds 32 bits.
+    let (rows, alpha) = (200, 0.7);
     let expected: Vec<u64> = (0..rows)
         .flat_map(|i| {
             [1e-300, 0.1, 0.333_333_333_333_333_3, 9_007_199_254_740_991.0, 16_777_217.0 * f64::from(i + 1), alpha]

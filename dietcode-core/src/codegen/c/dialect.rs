@@ -17,6 +17,10 @@ impl Dialect for C {
         "dietcode_int"
     }
 
+    fn wide(&self) -> &'static str {
+        ""
+    }
+
     fn library_function(&self, name: function::Name, computes: DType) -> String {
         match (name, computes) {
             (name, DType::F64) => format!("__builtin_{}", name.text()),

@@ -17,6 +17,10 @@ impl Dialect for Cuda {
         "int"
     }
 
+    fn wide(&self) -> &'static str {
+        "(long long)"
+    }
+
     /// That of the global scope: a tensor may be called `expf`.
     fn library_function(&self, name: function::Name, computes: DType) -> String {
         format!("::{}{}", name.text(), if computes == DType::F64 { "" } else { "f" })

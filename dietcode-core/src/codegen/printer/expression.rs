@@ -216,7 +216,11 @@ impl Expressions {
                 self.within(DType::I32, || self.write(a, TERNARY, text));
                 text.push(')');
             }
-            Expr::Cast(dtype, a) => self.write_call(&format!("({})", element_type(*dtype)), &[a], text),
+            Expr::Cast(dtype, a) => {
+                write(text, format_args!("({})(", element_type(*dtype)));
+                self.write_wide(a, TERNARY, text);
+                text.push(')');
+            }
             Expr::Call(function, args) => {
                 let args: Vec<&Expr> = args.iter().collect();
                 self.write_call(&self.float_name(row(*function).name), &args, text);
@@ -242,6 +246,27 @@ impl Expressions {
         self.write(a, operator(op), text);
         text.push_str(sign);
         self.write(b, operator(op) + 1, text);
+    }
+
+    /// Writes an index as an element is computed of it: in 64 bits, unlike one of a tensor, whose elements are fewer than 2³¹ on a GPU.
+    fn write_wide(&self, e: &Expr, at_least: u8, text: &mut String) {
+        let e = &*self.here(e);
+        match e {
+            Expr::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) => {
+                let open = operator(*op) < at_least;
+                text.push_str(if open { "(" } else { "" });
+                self.write_wide(a, operator(*op), text);
+                write(text, format_args!(" {op} "));
+                self.write_wide(b, operator(*op) + 1, text);
+                text.push_str(if open { ")" } else { "" });
+            }
+            Expr::Int(_) => self.write(e, at_least, text),
+            e => {
+                let wide = if at_least > TERNARY { self.dialect.wide() } else { "" };
+                text.push_str(wide);
+                self.write(e, if wide.is_empty() { at_least } else { PRIMARY }, text);
+            }
+        }
     }
 
     fn write_call(&self, name: &str, args: &[&Expr], text: &mut String) {

@@ -29,6 +29,9 @@ pub(crate) trait Dialect {
     /// The type of loop variables, indices and extents.
     fn index_type(&self) -> &'static str;
 
+    /// The cast before an operand that makes the arithmetic of indices 64 bits wide; nothing where it is.
+    fn wide(&self) -> &'static str;
+
     /// What a function that the C library has is called for a type that is computed in.
     fn library_function(&self, name: function::Name, computes: DType) -> String;
 
