@@ -51,46 +51,35 @@ __device__ __forceinline__ int dietcode_imax(int a, int b) { return a > b ? a : 
 __device__ __forceinline__ long long dietcode_imin(long long a, long long b) { return a < b ? a : b; }
 __device__ __forceinline__ long long dietcode_imax(long long a, long long b) { return a > b ? a : b; }
 
-/* Functions of elements that CUDA's library does not have.
+/* Functions of elements that CUDA's library does not have, of float and of double.
  *
  * max, min: Rust's f32::max and f32::min: of a NaN and a number, the number.
  * clamp: NaN stays, and a bound that is NaN does not bind.
  * powi: by squaring, which rounds less often than n is large. */
-__device__ __forceinline__ float dietcode_maxf(float a, float b) { return fmaxf(a, b); }
-__device__ __forceinline__ float dietcode_minf(float a, float b) { return fminf(a, b); }
-__device__ __forceinline__ float dietcode_clampf(float a, float low, float high) {
-  const float raised = a < low ? low : a;
-  return raised > high ? high : raised;
-}
-__device__ __forceinline__ float dietcode_powif(float a, int n) {
-  float power = 1;
-  for (unsigned left = n < 0 ? 0u - static_cast<unsigned>(n) : static_cast<unsigned>(n); left != 0; left /= 2, a *= a)
-    if (left % 2 == 1) power *= a;
-  return n < 0 ? 1 / power : power;
-}
-
-/* The same of double. */
-__device__ __forceinline__ double dietcode_max(double a, double b) { return fmax(a, b); }
-__device__ __forceinline__ double dietcode_min(double a, double b) { return fmin(a, b); }
-__device__ __forceinline__ double dietcode_clamp(double a, double low, double high) {
-  const double raised = a < low ? low : a;
-  return raised > high ? high : raised;
-}
-__device__ __forceinline__ double dietcode_powi(double a, int n) {
-  double power = 1;
-  for (unsigned left = n < 0 ? 0u - static_cast<unsigned>(n) : static_cast<unsigned>(n); left != 0; left /= 2, a *= a)
-    if (left % 2 == 1) power *= a;
-  return n < 0 ? 1 / power : power;
-}
+#define DIETCODE_FUNCTIONS(T, f)                                                                                   \
+  __device__ __forceinline__ T dietcode_max##f(T a, T b) { return fmax##f(a, b); }                                 \
+  __device__ __forceinline__ T dietcode_min##f(T a, T b) { return fmin##f(a, b); }                                 \
+  __device__ __forceinline__ T dietcode_clamp##f(T a, T low, T high) {                                             \
+    const T raised = a < low ? low : a;                                                                            \
+    return raised > high ? high : raised;                                                                          \
+  }                                                                                                                \
+  __device__ __forceinline__ T dietcode_powi##f(T a, int n) {                                                      \
+    T power = 1;                                                                                                   \
+    for (unsigned left = n < 0 ? 0u - static_cast<unsigned>(n) : static_cast<unsigned>(n); left != 0; left /= 2, a *= a) \
+      if (left % 2 == 1) power *= a;                                                                               \
+    return n < 0 ? 1 / power : power;                                                                              \
+  }
+DIETCODE_FUNCTIONS(float, f)
+DIETCODE_FUNCTIONS(double, )
 
 #define DIETCODE_INFINITY __int_as_float(0x7f800000)
 
 /* How a maximum and a minimum take a term x: one that is NaN is passed over, and an accumulator that is NaN stays. */
-__device__ __forceinline__ float dietcode_larger(float acc, float x) { return x > acc ? x : acc; }
-__device__ __forceinline__ float dietcode_smaller(float acc, float x) { return x < acc ? x : acc; }
-
-__device__ __forceinline__ double dietcode_larger_f64(double acc, double x) { return x > acc ? x : acc; }
-__device__ __forceinline__ double dietcode_smaller_f64(double acc, double x) { return x < acc ? x : acc; }
+#define DIETCODE_TAKEN(T, F)                                                                                       \
+  __device__ __forceinline__ T dietcode_larger##F(T acc, T x) { return x > acc ? x : acc; }                        \
+  __device__ __forceinline__ T dietcode_smaller##F(T acc, T x) { return x < acc ? x : acc; }
+DIETCODE_TAKEN(float, )
+DIETCODE_TAKEN(double, _f64)
 
 __device__ __forceinline__ void dietcode_atomic_add(float *to, float x) { atomicAdd(to, x); }
 __device__ __forceinline__ void dietcode_atomic_add(double *to, double x) { atomicAdd(to, x); }
