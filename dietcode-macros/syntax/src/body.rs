@@ -13,7 +13,8 @@
 //! without an update all loops index the output.
 
 use crate::affine::affine;
-use crate::element::{is_type, negate};
+use crate::conversion::is_type;
+use crate::element::negate;
 use crate::error::{Errors, Problem};
 use crate::helper::Helper;
 use crate::nest::{Assign, For, If, Let, Stmt};

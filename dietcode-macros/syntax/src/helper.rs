@@ -4,7 +4,7 @@
 //! function is checked once by itself, so that what is wrong with it is said once, whether or not it is called; and its calls
 //! then have nothing left to say but that they are too many.
 
-use crate::element::is_type;
+use crate::conversion::is_type;
 use crate::error::{Errors, Problem};
 use crate::nest::plain_name;
 use crate::scope::{Meaning, Scope, lookup};

@@ -12,10 +12,13 @@
 
 mod affine;
 mod attribute;
+mod block;
 mod body;
 mod bounds;
 mod cfg;
+mod choice;
 mod constant;
+mod conversion;
 mod def;
 pub mod described;
 mod display;
@@ -23,6 +26,7 @@ mod element;
 mod error;
 mod function;
 mod helper;
+mod literal;
 pub mod mangle;
 mod name;
 mod nest;

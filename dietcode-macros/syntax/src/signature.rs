@@ -2,7 +2,7 @@
 
 use crate::affine::affine;
 use crate::attribute::Arguments;
-use crate::element::is_type;
+use crate::conversion::is_type;
 use crate::error::{Errors, Problem};
 use crate::scope::plain;
 use crate::text::text;
