@@ -18,6 +18,9 @@ pub(super) const MARGIN: f64 = 1.1;
 /// The most candidates of an instance that are measured after the last round.
 const MOST: usize = 8;
 
+/// After so many measurements in a row without a figure, others have the cores: what is left waits until after the last round.
+const IN_USE: usize = 3;
+
 /// What is so many times slower at one number of threads is not the best at another.
 const BEHIND: f64 = 1.25;
 
@@ -35,7 +38,7 @@ pub(super) fn measure_finalists(tuning: &mut Tuning<'_>) -> Result<()> {
     let margin = MARGIN * tuning.uncertainty().exp();
     let all: Vec<usize> = (0..tuning.candidates.len()).collect();
     let unmeasured = |workload: usize| {
-        let is_open = |at: &usize| tuning.candidates[*at].gflops[0][workload].is_none();
+        let is_open = |at: &usize| (0..tuning.threads.len()).any(|threads| is_open(tuning, *at, threads, workload));
         hopeful(tuning, &all, workload, margin).into_iter().filter(is_open).take(MOST).collect()
     };
     let open: Vec<Vec<usize>> = (0..tuning.workloads.len()).map(unmeasured).collect();
@@ -85,11 +88,13 @@ fn on_instances(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()
             break;
         }
         let _alone = cores.reserve(tuning.threads[threads]);
+        let mut unknown = 0;
         for (at, workload) in chosen {
-            if !tuning.candidates[*at].failed && !is_behind(tuning, *at, threads, *workload) {
+            if unknown < IN_USE && is_open(tuning, *at, threads, *workload) {
                 let best = tuning.best(threads, *workload) * 1e9;
                 let best = (best > 0.0).then(|| tuning.workloads[*workload].instance.flops / best);
                 tuning.measure(*at, threads, *workload, timing(THOROUGH, best))?;
+                unknown = if is_open(tuning, *at, threads, *workload) { unknown + 1 } else { 0 };
             }
         }
     }
@@ -114,6 +119,12 @@ fn hopeful(tuning: &Tuning<'_>, among: &[usize], workload: usize, margin: f64) -
     chosen.retain(|(share, at)| share * margin >= 1.0 || tuning.is_default(*at, workload));
     chosen.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     chosen.into_iter().map(|(_, at)| at).collect()
+}
+
+/// Whether a candidate has no figure at an instance and a number of threads where it may be the best.
+fn is_open(tuning: &Tuning<'_>, at: usize, threads: usize, workload: usize) -> bool {
+    let candidate = &tuning.candidates[at];
+    !candidate.failed && candidate.gflops[threads][workload].is_none() && !is_behind(tuning, at, threads, workload)
 }
 
 /// Whether a candidate was that much slower than the best of an instance at an earlier number of threads that the next need not be

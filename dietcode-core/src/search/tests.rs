@@ -310,3 +310,35 @@ fn what_is_screened_has_whole_tiles_at_edges_where_points_have_few() {
     assert_eq!(compiled(96), [(Purpose::Screening, false), (Purpose::Final, true)]);
     assert_eq!(compiled(9), [(Purpose::Screening, true)], "seven rows of sixteen would be computed for nothing");
 }
+
+/// Where others have the second core, each measurement on two threads ends without a figure, and after a while.
+#[test]
+fn what_has_no_figure_three_times_is_put_off_until_after_the_rounds() {
+    let (def, target) = (dense(96, 64), target());
+    let seen = Rc::new(RefCell::new([0, 0]));
+    let of_call = Rc::clone(&seen);
+    let seconds = move |_: &str, _: &Instance, threads: usize| {
+        of_call.borrow_mut()[threads - 1] += 1;
+        if threads == 2 { Err(Failure::Unknown { clean: 0, asked: 2 }) } else { Ok(1.0) }
+    };
+    let device = SimulatedDevice::new(def.clone(), target, Box::new(seconds));
+    let workload = |rows: i64| WorkloadInstance {
+        wkl: [("M".to_owned(), rows)].into(),
+        weight: 1.0,
+        instance: Instance::of(&def, &[rows]).unwrap(),
+    };
+    let workloads: Vec<WorkloadInstance> = (0..8).map(|n| workload(64 + 8 * n)).collect();
+    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+    let budget = Budget::start(device.clock(), 1e9, &stop);
+    let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
+    let defaults = Defaults::new(&crate::frontend::program(&def), Vec::new(), vec![0; 8]);
+    let tuning = Tuning::new(Box::new(device), workloads, vec![1, 2], defaults, budget, journal, &watch);
+    let mut task = Task { tuning, proposer: strategy::enumerated([]), weight: 1.0, per_round: 4 };
+    task.begin(None).unwrap();
+    assert!(seen.borrow()[0] >= 8 && seen.borrow()[1] == 3, "{seen:?}");
+    full::measure_finalists(&mut task.tuning).unwrap();
+    assert!(seen.borrow()[1] > 3, "{seen:?}");
+    let of_one_thread = seen.borrow()[0];
+    full::measure_finalists(&mut task.tuning).unwrap();
+    assert_eq!(seen.borrow()[0], of_one_thread, "what has a figure is not measured again");
+}
