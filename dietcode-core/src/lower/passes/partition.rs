@@ -15,8 +15,19 @@
 //!                                                                  for v in 0..min(16, N − j_0·32 − j·16): y[…] = tile[i][j][v]
 //! ```
 //!
-//! So a tile of which some rows lie outside is stored by vectors, too. Steps of a sum whose lanes are masked at the end are those before it,
-//! without masks, and the others:
+//! So a tile of which some rows lie outside is stored by vectors, too. Where the value reads the element that it replaces, all rows at the edge
+//! are read before the first is written: rows may be shorter than a vector, and what is loaded near to what a mask has just stored waits
+//! until that has reached the cache.
+//!
+//! ```text
+//! for i in 0..8                                            for i in 0..8
+//!   vectorized v in 0..16                                    vectorized v in 0..16
+//!     if v < N: y[i][v] = tile[i][v] + y[i][v]        →        tile[i][v] = tile[i][v] + if v < N { y[i][v] } else 0
+//!                                                          for i in 0..8
+//!                                                            vectorized v in 0..16: if v < N: y[i][v] = tile[i][v]
+//! ```
+//!
+//! Steps of a sum whose lanes are masked at the end are those before it, without masks, and the others:
 //!
 //! ```text
 //! for k in 0..steps                                        let k_inside = min(steps, K / 16)
@@ -164,6 +175,9 @@ impl Ragged {
 
     /// The loops from one on, of which some run over an edge: the first of them, and each of its iterations for itself.
     fn edge(&self, from: usize, guards: Vec<Expr>) -> Stmt {
+        if let Some(steps) = self.read_first().filter(|_| from == 0) {
+            return Stmt::seq(steps.map(|step| step.edge(from, guards.clone())));
+        }
         let (var, extent, kind) = &self.loops[from];
         // An unrolled loop stays one: its iterations are registers.
         let kind = if *kind == ForKind::Unrolled { ForKind::Unrolled } else { ForKind::Serial };
@@ -176,10 +190,44 @@ impl Ragged {
         Stmt::for_(var.clone(), extent, kind, self.split(from + 1, &others, known))
     }
 
+    /// The store in two steps, if a part of its value is the element that it replaces: the value takes its sum's place in the tile, from
+    /// where it is stored.
+    fn read_first(&self) -> Option<[Ragged; 2]> {
+        let Stmt::Store { buffer, index, value } = &self.inside else { return None };
+        let (lane, _, kind) = self.loops.last()?;
+        let reads = value.any(&mut |e| matches!(e, Expr::Load(from, at) if from == buffer && at == index));
+        let is_of_vectors = *kind == ForKind::Vectorized && lanes::can_be_masked(&self.inside, lane);
+        if !reads || !is_of_vectors || buffer.dtype.is_integer() {
+            return None;
+        }
+        // Each iteration has a place of its own.
+        let is_own = |at: &[Expr]| self.loops.iter().all(|(var, ..)| at.contains(&Expr::Var(var.clone())));
+        let mut sum = None;
+        value.visit(&mut |e| match e {
+            Expr::Load(tile, at) if tile.scope == Scope::Local && is_own(at) => sum = Some((tile.clone(), at.clone())),
+            _ => {}
+        });
+        let (tile, place) = sum.filter(|(tile, _)| !tile.dtype.is_integer())?;
+        let value_of = Expr::Load(tile.clone(), place.clone());
+        let step = |inside| Ragged { loops: self.loops.clone(), inside, outside: None };
+        Some([
+            step(Stmt::Store { buffer: tile, index: place, value: value.clone() }),
+            step(Stmt::Store { buffer: buffer.clone(), index: index.clone(), value: value_of }),
+        ])
+    }
+
     /// What is left, if it is one vector, of which a mask stores or loads the first lanes.
     fn masked(&self, from: usize, guards: &[Expr]) -> Option<Stmt> {
         let ([(lane, _, ForKind::Vectorized)], [guard]) = (&self.loops[from..], guards) else { return None };
         let masked = match (&self.outside, self.inside.clone()) {
+            (None, Stmt::Store { buffer, index, value }) if buffer.scope == Scope::Local => {
+                let is_element = |e: &Expr| matches!(e, Expr::Load(from, _) if from.scope == Scope::Global);
+                let value = value.map(&mut |e| {
+                    let moves = is_element(e) && e.uses(lane);
+                    moves.then(|| Expr::select(guard.clone(), e.clone(), Expr::Float(0.0)))
+                });
+                Stmt::Store { buffer, index, value }
+            }
             (None, store) => Stmt::if_(guard.clone(), store),
             (Some(Stmt::Store { value: outside, .. }), Stmt::Store { buffer, index, value }) => {
                 let value = Expr::Select(guard.clone().into(), value.into(), outside.clone().into());
