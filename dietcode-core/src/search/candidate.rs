@@ -97,7 +97,7 @@ impl Candidate {
     /// Why there is none.
     pub fn code(&self, device: &dyn Device) -> Result<&Code, Failure> {
         if self.code.get().is_none() {
-            let code = match self.screened.get().filter(|code| code.is_final() && self.stand_in.is_none()) {
+            let code = match self.screened.get().filter(|code| self.is_own(code)) {
                 Some(code) => code.clone(),
                 None => device.compile(&self.micro_kernel, Purpose::Final)?,
             };
@@ -122,17 +122,14 @@ impl Candidate {
         Ok(self.screened.get().expect("it was just compiled"))
     }
 
-    /// What is measured of it on instances: the same, unless what was screened stood in for it.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub(super) fn measured(&self, device: &dyn Device) -> Result<&Code, Failure> {
-        if self.stand_in.is_some() { self.code(device) } else { self.screened(device) }
+    /// Whether the code that a build would make of it was compiled, which is what is measured on instances.
+    pub(super) fn is_compiled(&self) -> bool {
+        self.code.get().or(self.screened.get().filter(|code| self.is_own(code))).is_some()
     }
 
-    /// Whether its own code is not compiled yet, and is what is measured on instances.
-    pub(super) fn is_to_be_compiled(&self) -> bool {
-        self.stand_in.is_some() && self.code.get().is_none()
+    /// Whether what was screened is the code that a build would make.
+    fn is_own(&self, screened: &Code) -> bool {
+        screened.is_final() && self.stand_in.is_none()
     }
 
     /// What was compiled of it last.

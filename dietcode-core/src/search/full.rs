@@ -53,15 +53,18 @@ pub(super) fn measure_finalists(tuning: &mut Tuning<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Compiles those that something stood in for, side by side, and checks them as that was checked, unless they are on record.
+/// Compiles what is measured on instances as a build does, side by side, and checks it as what was screened was checked, unless all that
+/// is asked of it is on record.
 fn compile(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
-    let mut of: Vec<usize> = chosen.iter().map(|(at, _)| *at).collect();
+    let is_on_record = |at: usize, workload: usize| {
+        let (name, shape) = (tuning.candidates[at].micro_kernel.name(), tuning.shape(workload));
+        tuning.journal.replay.has(&name, &shape, tuning.threads[0])
+    };
+    let is_to_be_compiled =
+        |(at, workload): &&(usize, usize)| !tuning.candidates[*at].is_compiled() && !is_on_record(*at, *workload);
+    let mut of: Vec<usize> = chosen.iter().filter(is_to_be_compiled).map(|(at, _)| *at).collect();
     of.sort_unstable();
     of.dedup();
-    of.retain(|at| {
-        let candidate = &tuning.candidates[*at];
-        candidate.is_to_be_compiled() && !tuning.journal.has(&candidate.micro_kernel.name())
-    });
     if of.is_empty() {
         return Ok(());
     }
@@ -75,7 +78,7 @@ fn compile(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
     }
     let cores = Arc::clone(tuning.device.cores());
     let _alone = cores.reserve(tuning.threads[0]);
-    of.into_iter().try_for_each(|at| tuning.check(at))
+    of.into_iter().try_for_each(|at| tuning.check_now(at))
 }
 
 /// Measures candidates, each on an instance, at one number of threads after the other, since each takes its own cores.

@@ -153,23 +153,30 @@ impl<'a> Tuning<'a> {
         points.iter().zip(self.at_points(&proposal.lowered)).all(is_near).then_some(StandIn { micro_kernel, points })
     }
 
-    /// Checks a candidate on the ragged instances, until it fails.
+    /// Checks a candidate on the ragged instances, until it fails; one that is on record is only noted.
     pub(super) fn check(&mut self, at: usize) -> Result<()> {
-        let is_known = self.journal.has(&self.candidates[at].micro_kernel.name());
+        let name = self.candidates[at].micro_kernel.name();
+        if !self.journal.has(&name) {
+            return self.check_now(at);
+        }
         for instance in self.points.ragged.clone() {
-            if self.candidates[at].failed {
-                break;
-            }
             // That it passed is not on record; that it failed, or went on, is.
-            let failed = match is_known {
-                true => self
-                    .journal
-                    .replay
-                    .take_failure(&self.candidates[at].micro_kernel.name(), &self.shape_of(&instance)),
-                false => self.measure_now(at, 0, &instance, Timing::CHECK, Look::Check)?,
-            };
-            if let Some(outcome) = failed {
-                self.note(at, &outcome);
+            if !self.candidates[at].failed
+                && let Some(failed) = self.journal.replay.take_failure(&name, &self.shape_of(&instance))
+            {
+                self.note(at, &failed);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, whatever is on record.
+    pub(super) fn check_now(&mut self, at: usize) -> Result<()> {
+        for instance in self.points.ragged.clone() {
+            if !self.candidates[at].failed
+                && let Some(failed) = self.measure_now(at, 0, &instance, Timing::CHECK, Look::Check)?
+            {
+                self.note(at, &failed);
             }
         }
         Ok(())
@@ -229,7 +236,7 @@ impl<'a> Tuning<'a> {
     ) -> Result<Option<Outcome>> {
         let code = match look {
             Look::Check | Look::Screening => self.candidates[at].screened(&*self.device),
-            Look::Instances => self.candidates[at].measured(&*self.device),
+            Look::Instances => self.candidates[at].code(&*self.device),
         };
         let code = match code.cloned() {
             Ok(code) => code,

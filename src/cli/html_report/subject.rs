@@ -85,7 +85,7 @@ impl Subject {
         let mut instances: Vec<Shape> = Vec::new();
         let (mut threads, mut kernels) = (Vec::new(), BTreeMap::new());
         for record in &records {
-            if let (Some((n, _)), Some(shape)) = (record.figure(), &record.workload.shape) {
+            if let (Some((n, _)), Some(shape)) = (record.timed(), &record.workload.shape) {
                 threads.push(n);
                 instances.push(shape.clone());
             }
@@ -104,7 +104,7 @@ impl Subject {
             });
             let at = record.workload.shape.as_ref().and_then(|shape| instances.binary_search(shape).ok());
             if let (Some(at), Some(_), Outcome::Measured { threads, gflops, .. }) =
-                (at, record.figure(), &record.outcome)
+                (at, record.timed(), &record.outcome)
             {
                 if !points.contains(&(*threads, at)) {
                     points.push((*threads, at));
@@ -139,7 +139,7 @@ impl Subject {
 
     /// How many figures a model made, where no such device was there; none: all were measured.
     pub(super) fn estimates(&self) -> Option<String> {
-        let figures = || self.records.iter().filter(|record| record.figure().is_some());
+        let figures = || self.records.iter().filter(|record| record.timed().is_some());
         match figures().filter(|record| record.estimated).count() {
             0 => None,
             estimated if estimated == figures().count() => Some("all figures".to_owned()),

@@ -15,7 +15,7 @@ pub(crate) fn charts(records: &[Record]) -> Vec<Chart> {
     let mut counts: BTreeSet<usize> = BTreeSet::new();
     let mut runs: Vec<(Run<'_>, Vec<&Record>)> = Vec::new();
     for record in records {
-        counts.extend(record.figure().map(|(threads, _)| threads));
+        counts.extend(record.timed().map(|(threads, _)| threads));
         let run: Run<'_> = (&record.workload.kernel, &record.target, &record.run);
         match runs.iter_mut().find(|(known, _)| *known == run) {
             Some((_, records)) => records.push(record),
@@ -43,7 +43,7 @@ fn chart(threads: usize, runs: &[(Run<'_>, Vec<&Record>)]) -> Chart {
 
 /// From the trial on at which each instance has a figure. Records without a trial number count by their order.
 fn best_so_far(records: &[&Record], threads: usize) -> Vec<(usize, f64)> {
-    let of_threads = |record: &&&Record| record.figure().is_some_and(|(found, _)| found == threads);
+    let of_threads = |record: &&&Record| record.timed().is_some_and(|(found, _)| found == threads);
     let instances: BTreeSet<_> = records.iter().filter(of_threads).map(|record| &record.workload).collect();
     let (mut order, mut best, mut line) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     let mut by_trial: BTreeMap<usize, Vec<&Record>> = BTreeMap::new();
@@ -55,7 +55,7 @@ fn best_so_far(records: &[&Record], threads: usize) -> Vec<(usize, f64)> {
     }
     for (trial, records) in by_trial {
         for record in records.iter().filter(of_threads) {
-            let figure = record.figure().map_or(0.0, |(_, median)| median);
+            let figure = record.timed().map_or(0.0, |(_, median)| median);
             let entry = best.entry(&record.workload).or_insert(figure);
             *entry = figure.max(*entry);
         }

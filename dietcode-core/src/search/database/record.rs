@@ -166,8 +166,15 @@ impl Record {
         }
     }
 
-    /// Median GFLOP/s with the number of threads, if it was measured and the figure is a number above 0.
+    /// Median GFLOP/s with the number of threads, if the micro-kernel was measured and the figure is a number above 0; none of what was
+    /// screened in its place, with whole tiles at edges.
     pub fn figure(&self) -> Option<(usize, f64)> {
+        let stood_in = self.form.as_ref().is_some_and(|form| form.whole_edges);
+        self.timed().filter(|_| !stood_in)
+    }
+
+    /// The same, also of what was screened in its place.
+    pub fn timed(&self) -> Option<(usize, f64)> {
         match &self.outcome {
             Outcome::Measured { threads, gflops, .. } if gflops.median.is_finite() && gflops.median > 0.0 => {
                 Some((*threads, gflops.median))

@@ -48,7 +48,7 @@ impl Replay {
                     let Some(shape) = record.workload.shape.clone() else { continue };
                     replay.turns.entry(shape).or_default().push((gflops.clone(), *unknown));
                 }
-                Outcome::Measured { .. } if record.figure().is_none() => {}
+                Outcome::Measured { .. } if record.timed().is_none() => {}
                 Outcome::Failed(_) if record.failure().is_none() => {}
                 outcome => {
                     let asked = (record.name.clone(), record.workload.shape.clone());
@@ -79,6 +79,12 @@ impl Replay {
     /// A failure has no number of threads, but is the last outcome of a micro-kernel. That a run was stopped is no answer.
     pub(in crate::search) fn take(&mut self, name: &str, shape: Option<&Shape>, threads: usize) -> Option<Outcome> {
         self.take_first(name, shape, |found| answers(found, threads))
+    }
+
+    /// Whether the outcome of a micro-kernel at a shape and a number of threads is on record and was not given yet.
+    pub(in crate::search) fn has(&self, name: &str, shape: &Shape, threads: usize) -> bool {
+        let left = self.left.get(&(name.to_owned(), Some(shape.clone())));
+        left.is_some_and(|left| left.values().any(|found| answers(found, threads)))
     }
 
     /// How a micro-kernel failed at a shape, if that is on record.

@@ -123,12 +123,12 @@ impl Pool {
 type Positions<'a> = HashMap<(&'a Shape, usize), usize>;
 
 fn goals(records: &[&Record], instances: &[(Shape, f64)]) -> Vec<Goal> {
-    let mut threads: Vec<usize> = records.iter().filter_map(|record| Some(record.figure()?.0)).collect();
+    let mut threads: Vec<usize> = records.iter().filter_map(|record| Some(record.timed()?.0)).collect();
     threads.sort_unstable();
     threads.dedup();
     let measured = |shape: &Shape, threads: usize| {
         let at = |record: &&Record| record.workload.shape.as_ref() == Some(shape);
-        records.iter().copied().filter(at).any(|record| record.figure().is_some_and(|(found, _)| found == threads))
+        records.iter().copied().filter(at).any(|record| record.timed().is_some_and(|(found, _)| found == threads))
     };
     let of = |(shape, weight): &(Shape, f64)| {
         let at = threads.iter().filter(|threads| measured(shape, **threads));
@@ -147,7 +147,7 @@ fn goals(records: &[&Record], instances: &[(Shape, f64)]) -> Vec<Goal> {
 
 /// The goal of a record and its figure.
 fn seen(record: &Record, positions: &Positions<'_>) -> Option<(usize, f64)> {
-    let (threads, figure) = record.figure()?;
+    let (threads, figure) = record.timed()?;
     Some((*positions.get(&(record.workload.shape.as_ref()?, threads))?, figure))
 }
 

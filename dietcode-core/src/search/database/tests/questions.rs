@@ -2,6 +2,7 @@
 
 use super::super::{Database, Filter, Replay, TargetFilter, new_run, ranked};
 use super::*;
+use crate::measure::Form;
 use crate::paired::Verdict;
 
 /// A database in memory and a file that is gone.
@@ -29,6 +30,20 @@ fn filters_ask_for_workload_target_failure_and_time() {
     assert_eq!(asked(Filter { failed: Some(None), ..Filter::default() }), "f");
     assert_eq!(asked(Filter { failed: Some(Some("crash".into())), ..Filter::default() }), "");
     assert_eq!(asked(Filter { since: Some(8), ..Filter::default() }), "g");
+}
+
+/// What was screened in place of a micro-kernel is replayed, and is no figure of its own.
+#[test]
+fn what_stood_in_is_replayed_and_ranks_nothing() {
+    let form = Some(Form { parametric: true, whole_edges: true, level: "-O2".into() });
+    let stood_in = Record { form, ..measured("a", 64, 50.0) };
+    let name = stood_in.name.clone();
+    assert_eq!((stood_in.figure(), stood_in.timed()), (None, Some((1, 50.0))));
+    assert!(ranked([&stood_in].into_iter()).is_empty());
+    let shape = stood_in.workload.shape.clone().unwrap();
+    let mut replay = Replay::of(&[stood_in]);
+    assert!(replay.has(&name, &shape, 1) && !replay.has(&name, &shape, 2));
+    assert!(replay.take(&name, Some(&shape), 1).is_some() && !replay.has(&name, &shape, 1));
 }
 
 #[test]
