@@ -6,7 +6,7 @@
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #define DIETCODE_MASKS_HALF
 #endif
-#if defined(__F16C__) || defined(__AVX512BF16__) || defined(DIETCODE_MASKS_HALF)
+#if defined(__F16C__) || defined(__AVX2__) || defined(DIETCODE_MASKS_HALF)
 #include <immintrin.h>
 #endif
 
@@ -65,13 +65,28 @@ static inline dietcode_f16 dietcode_round_f16(float x) {
 
 #define dietcode_load(x) _Generic((x), dietcode_f16: dietcode_load_f16, dietcode_bf16: dietcode_load_bf16)(x)
 
+/* n elements, each in twice its bits. GCC 12 makes of 16 two halves, and these from halves. */
+#define DIETCODE_WIDEN(n, from) __builtin_convertvector(*(const dietcode_u16x##n##u *)(from), dietcode_u32x##n)
+#define DIETCODE_WIDEN_2(from) DIETCODE_WIDEN(2, from)
+#define DIETCODE_WIDEN_4(from) DIETCODE_WIDEN(4, from)
+#ifdef __AVX2__
+#define DIETCODE_WIDEN_8(from) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(from)))
+#else
+#define DIETCODE_WIDEN_8(from) DIETCODE_WIDEN(8, from)
+#endif
+#ifdef __AVX512F__
+#define DIETCODE_WIDEN_16(from) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(from)))
+#else
+#define DIETCODE_WIDEN_16(from) DIETCODE_WIDEN(16, from)
+#endif
+
 /* Vectors of n, at any address of an element. */
 #define DIETCODE_BF16_VECTOR(n)                                                                           \
   typedef uint32_t dietcode_u32x##n __attribute__((vector_size(4 * (n))));                                \
   typedef uint16_t dietcode_u16x##n __attribute__((vector_size(2 * (n))));                                \
   typedef uint16_t dietcode_u16x##n##u __attribute__((vector_size(2 * (n)), aligned(2), may_alias));      \
   static inline dietcode_f32x##n dietcode_load_bf16x##n(const dietcode_bf16 *from) {                      \
-    return (dietcode_f32x##n)(__builtin_convertvector(*(const dietcode_u16x##n##u *)from, dietcode_u32x##n) << 16); \
+    return (dietcode_f32x##n)((dietcode_u32x##n)DIETCODE_WIDEN_##n(from) << 16);                          \
   }                                                                                                       \
   static inline void dietcode_store_bf16x##n(dietcode_bf16 *to, dietcode_f32x##n x) {                     \
     const dietcode_u32x##n bits = (dietcode_u32x##n)x, nan = (dietcode_u32x##n)(x != x);                  \
