@@ -1,10 +1,11 @@
 //! How long a core computes, if all data is in the first-level cache.
 //!
-//! The slowest decides: multiply-adds, loads, stores, instructions in all, or the chain of additions to one accumulator. Values
+//! The slowest decides: multiply-adds, loads, conversions, stores, instructions in all, or the chain of additions to one accumulator. Values
 //! that do not move along a loop that is unrolled are loaded once for all of it; what finds no register is spilled.
 
 use super::core::{
-    AHEAD, BROADCASTS, COPIES, Core, ELEMENT, ENTRY, FMA_LATENCY, FORWARDING, ISSUE, LOOP, PREDICTED, SCALARS, STEP,
+    AHEAD, BROADCASTS, CONVERSION, COPIES, Core, ELEMENT, ENTRY, FMA_LATENCY, FORWARDING, ISSUE, LOOP, PREDICTED,
+    SCALARS, STEP,
 };
 use super::leaf::{Access, Around, Leaf, Motion};
 use super::trips::in_place;
@@ -53,13 +54,17 @@ impl Work<'_> {
         let lanes = self.lanes(core, target);
         let operations = all / lanes.count * lanes.registers;
         let carried_out = all / lanes.count * lanes.times;
-        let (mut loads, mut stores, mut elements) = (0.0, 0.0, 0.0);
+        let (mut loads, mut stores, mut elements, mut converted) = (0.0, 0.0, 0.0, 0.0);
         let (written, read) =
             self.leaf.accesses.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
         for access in read.iter().filter(|access| access.is_memory()) {
             let (vectors, alone) = self.accessed(access, lanes);
             let broadcast = lanes.along.is_none_or(|at| access.motion(at) == Motion::Still);
             loads += if broadcast { vectors / BROADCASTS } else { vectors / core.loads };
+            if access.bytes == 2.0 && self.leaf.converts {
+                let is_spread = broadcast && lanes.along.is_some();
+                converted += vectors * if is_spread { CONVERSION + CONVERSION } else { CONVERSION };
+            }
             elements += alone;
         }
         for access in written.into_iter().filter(|access| access.is_memory()) {
@@ -71,7 +76,14 @@ impl Work<'_> {
         let spilled = self.spilled(lanes, target) * iterations;
         let multiply = self.leaf.arithmetic * carried_out / core.fma;
         let issued = (self.leaf.arithmetic * operations + stores * core.stores + iterations) / ISSUE;
-        let busy = [multiply, loads + spilled / core.loads, stores + spilled / core.stores, issued, self.chain(lanes)];
+        let busy = [
+            multiply,
+            loads + spilled / core.loads,
+            stores + spilled / core.stores,
+            issued,
+            self.chain(lanes),
+            converted,
+        ];
         busy.into_iter().fold(0.0, f64::max) + elements * ELEMENT + self.starts(lanes) * LOOP + self.entries() * ENTRY
     }
 

@@ -46,6 +46,10 @@ pub(super) const FORWARDING: f64 = 5.0;
 /// Clocks of an element of a vector that is gathered one by one, or of an element that is moved alone.
 pub(super) const ELEMENT: f64 = 1.2;
 
+/// Clocks of the unit that converts what is loaded from 16 bits: a vector, or an element. To be the same in all lanes it goes through that
+/// unit again.
+pub(super) const CONVERSION: f64 = 1.0;
+
 /// Clocks to begin and to end an innermost loop: its last branch is mispredicted, and the pipeline empties.
 pub(super) const LOOP: f64 = 50.0;
 

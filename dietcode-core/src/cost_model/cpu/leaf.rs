@@ -22,6 +22,8 @@ pub(super) struct Leaf {
     pub(super) arithmetic: f64,
     /// Whether it adds to what it stores.
     pub(super) accumulates: bool,
+    /// Whether elements of 16 bits become floats.
+    pub(super) converts: bool,
     /// Whether squares of elements are transposed in registers: the innermost loops are its lanes, its columns and so many runs of these.
     pub(super) transposes: Option<usize>,
     /// What it reads and writes; the last one is what it writes.
@@ -240,7 +242,7 @@ impl<'a> Walk<'a> {
                 let operands =
                     [(a, a_index), (b, b_index)].map(|(of, index)| self.steps_of(dot.row().steps, of, index));
                 let accesses = operands.into_iter().chain([self.access(to, to_index)]).collect();
-                self.add(Leaf { arithmetic: 1.0, accumulates: true, accesses, ..self.leaf() });
+                self.add(Leaf { arithmetic: 1.0, accumulates: true, converts: false, accesses, ..self.leaf() });
             }
             Stmt::Intrinsic(_) | Stmt::Sync => {}
         }
@@ -344,6 +346,7 @@ impl<'a> Walk<'a> {
             conditions: self.conditions.clone(),
             arithmetic: 0.0,
             accumulates: false,
+            converts: true,
             transposes: None,
             accesses: Vec::new(),
             moved: Vec::new(),
