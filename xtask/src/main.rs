@@ -9,6 +9,7 @@ mod peers;
 mod provision;
 mod regret;
 mod runner;
+mod small;
 mod steps;
 #[cfg(test)]
 mod targets;
@@ -49,6 +50,9 @@ enum Chore {
     /// Measures what is dispatched at shapes of a config's range beside all micro-kernels of its tuned file; fails where it takes longer than the
     /// best by more than bounds allow.
     Regret(regret::Options),
+    /// Measures the shipped kernels at random small shapes, with nothing tuned; fails where one is slower than its nest as the C compiler has it by
+    /// more than 10% and 100 ns.
+    Small(small::Options),
     /// Checks and times every candidate of a kernel over lists of shapes, those of BERT, ResNet-50 and Llama by their names; fails where one is
     /// wrong.
     #[command(after_help = explore::USAGE)]
@@ -85,6 +89,7 @@ fn main() -> ExitCode {
         Chore::WalkThrough => walk_through(),
         Chore::Tuning(options) => tuning::run(options).map(|()| true),
         Chore::Regret(options) => regret::run(&options),
+        Chore::Small(options) => small::run(&options),
         Chore::Explore { arguments } => explore::run(&arguments).map(|()| true),
         Chore::Peers(options) => peers::run(&options),
     };
