@@ -4,11 +4,13 @@
 //! seed ──► shapes of each kernel ──► dietcode explore ──► losers ──► dietcode explore ──► those that lose again
 //! ```
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dietcode_syntax::{Annotated, scan};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value, json};
 
 use crate::command::{built, read, succeed_in_silence, wkl_text};
@@ -49,7 +51,7 @@ type Timed = (Shape, Option<[f64; 2]>);
 struct Kernel {
     source: PathBuf,
     function: String,
-    shape_vars: BTreeSet<String>,
+    shape_vars: Vec<String>,
 }
 
 /// Whether none is slower than its nest; an error is a sentence.
@@ -63,7 +65,8 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     let kernels: Vec<Kernel> = all.into_iter().filter(is_wanted).collect();
     fs::create_dir_all(&options.folder).map_err(|e| format!("{}: {e}", options.folder.display()))?;
     let command = built()?;
-    let (mut random, mut measured, mut unknown, mut slower) = (options.seed, 0, 0, 0);
+    let (mut measured, mut unknown, mut slower) = (0, 0, 0);
+    let mut random = StdRng::seed_from_u64(options.seed);
     for kernel in &kernels {
         let shapes = draw(kernel, options.count.div_ceil(kernels.len()), &mut random);
         let explored = explore(&command, kernel, &shapes, &options.folder)?;
@@ -91,30 +94,26 @@ fn kernels() -> Result<Vec<Kernel>, String> {
     let mut kernels = Vec::new();
     for source in sources {
         let text = fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
-        kernels.extend(kernels_of(&source, &text));
+        let found = scan(&text).and_then(|all| all.iter().map(Annotated::parse).collect::<Result<Vec<_>, _>>());
+        let found = found.map_err(|problems| format!("{}: {problems:?}", source.display()))?;
+        kernels.extend(found.into_iter().map(|def| Kernel {
+            source: source.clone(),
+            function: def.name,
+            shape_vars: def.shape_vars.into_iter().map(|var| var.name).collect(),
+        }));
     }
     kernels.sort_by(|a, b| a.function.cmp(&b.function));
     Ok(kernels)
 }
 
-/// The kernels of a source; shape variables are the names in signatures that begin as no type of an element does.
-fn kernels_of(source: &Path, text: &str) -> Vec<Kernel> {
-    let kernel = |text: &str| {
-        let (signature, _) = text.split_once("pub fn ")?.1.split_once('{')?;
-        let (function, parameters) = signature.split_once('(')?;
-        let names = parameters.split(|c: char| !c.is_alphanumeric() && c != '_');
-        let shape_vars = names.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()));
-        let shape_vars = shape_vars.map(str::to_owned).collect();
-        Some(Kernel { source: source.to_owned(), function: function.to_owned(), shape_vars })
-    };
-    text.split("\n#[dynamic_kernel").skip(1).filter_map(kernel).collect()
-}
-
 /// So many small shapes, each once, if there are as many.
-fn draw(kernel: &Kernel, count: usize, random: &mut u64) -> Vec<Shape> {
+fn draw(kernel: &Kernel, count: usize, random: &mut StdRng) -> Vec<Shape> {
     let mut shapes = Vec::new();
     for _ in 0..1000 * count {
-        let value = |_: &String| 1 + next(random) % UP_TO[(next(random) % UP_TO.len() as u64) as usize];
+        let value = |_: &String| {
+            let most = UP_TO[random.random_range(0..UP_TO.len())];
+            random.random_range(1..=most)
+        };
         let values: Vec<u64> = kernel.shape_vars.iter().map(value).collect();
         let shape: Shape = kernel.shape_vars.iter().cloned().zip(values.iter().map(|value| json!(value))).collect();
         if values.iter().product::<u64>() <= MOST_ITERATIONS && !shapes.contains(&shape) && shapes.len() < count {
@@ -122,14 +121,6 @@ fn draw(kernel: &Kernel, count: usize, random: &mut u64) -> Vec<Shape> {
         }
     }
     shapes
-}
-
-/// The next of a sequence of random numbers: SplitMix64 (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number Generators*, 2014).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// The kernel at these shapes, on one thread: what is dispatched where nothing was tuned, and the nest, by turns.
@@ -173,7 +164,9 @@ mod tests {
         let kernels = kernels().unwrap();
         let vars = |function: &str| {
             let kernel = kernels.iter().find(|kernel| kernel.function == function).unwrap();
-            kernel.shape_vars.iter().map(String::as_str).collect::<Vec<_>>()
+            let mut vars: Vec<&str> = kernel.shape_vars.iter().map(String::as_str).collect();
+            vars.sort_unstable();
+            vars
         };
         assert_eq!(vars("gemm_nn"), ["B", "K", "M", "N"]);
         assert_eq!(vars("conv2d"), ["C", "H", "O", "R", "S", "W"]);
@@ -183,7 +176,7 @@ mod tests {
     #[test]
     fn a_seed_draws_the_same_small_shapes_again() {
         let kernel = &kernels().unwrap()[0];
-        let [mut one, mut same, mut other] = [7, 7, 8];
+        let [mut one, mut same, mut other] = [7, 7, 8].map(StdRng::seed_from_u64);
         let shapes = draw(kernel, 20, &mut one);
         assert_eq!((shapes.len(), &shapes), (20, &draw(kernel, 20, &mut same)));
         assert_ne!(shapes, draw(kernel, 20, &mut other));

@@ -27,7 +27,7 @@ use super::members::{Matrix, Member};
 use super::select::{Scores, select};
 use crate::Result;
 use crate::doing::doing;
-use crate::measure::{Failure, Timing};
+use crate::measure::{Failure, Purpose, Timing};
 use crate::paired::{LOOKS, Verdict, gains, look};
 use crate::search::{Found, Outcome, Part, Phase, Shape, Tuning};
 use crate::sketch::MicroKernel;
@@ -286,7 +286,7 @@ impl Finals<'_, '_> {
             self.note(verdict, self.position(challenger, *first), holder, &instances);
             let outcome = Outcome::Verdict { against, shapes, verdict, pairs: seen.len() };
             let report = one.report(&*self.tuning.device);
-            self.tuning.journal.write(one, report, None, outcome)?;
+            self.tuning.journal.write(one, Purpose::Final, report, None, outcome)?;
         } else if is_due {
             self.cut.extend(instances);
         }

@@ -107,7 +107,11 @@ impl Door {
             if (*door).state.load(Ordering::Relaxed) & CLOSED == 0 {
                 let help = (*door).help;
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (*help)(number))) {
-                    *lock(&(*door).panic) = Some(panic);
+                    // The caller goes on with the first; to drop another one might panic, and nobody would leave.
+                    match &mut *lock(&(*door).panic) {
+                        none @ None => *none = Some(panic),
+                        Some(_) => std::mem::forget(panic),
+                    }
                 }
             }
         }

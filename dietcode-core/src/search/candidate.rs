@@ -106,14 +106,12 @@ impl Candidate {
         Ok(self.code.get().expect("it was just compiled"))
     }
 
-    /// What is screened of it: the code as a build would make it, if it is a finalist, compiled if it was not before.
+    /// What is screened of it, compiled if it was not before. It stays that once there is the code that a build would make: its figures at
+    /// the points are compared.
     ///
     /// # Errors
     /// Why there is none.
     pub(super) fn screened(&self, device: &dyn Device) -> Result<&Code, Failure> {
-        if let Some(code) = self.code.get() {
-            return Ok(code);
-        }
         if self.screened.get().is_none() {
             let screened = self.stand_in.as_ref().unwrap_or(&self.micro_kernel);
             let code = device.compile(screened, Purpose::Screening)?;
@@ -137,10 +135,13 @@ impl Candidate {
         self.code.get().or(self.screened.get())
     }
 
-    /// How that was compiled.
-    pub fn form(&self) -> Option<Form> {
-        let stood_in = self.code.get().is_none() && self.stand_in.is_some();
-        Some(Form { whole_edges: stood_in, ..self.compiled()?.form()?.clone() })
+    /// How it was compiled for a purpose, if it was.
+    pub fn form(&self, purpose: Purpose) -> Option<Form> {
+        let (code, whole_edges) = match purpose {
+            Purpose::Screening => (&self.screened, self.stand_in.is_some()),
+            Purpose::Final => (&self.code, false),
+        };
+        Some(Form { whole_edges, ..code.get()?.form()?.clone() })
     }
 
     /// What the compiler says of its launches on a GPU, if it was compiled.

@@ -3,7 +3,7 @@
 use super::{Candidate, Outcome, Tuning, geometric_mean};
 use crate::Result;
 use crate::cost_model::{Adaptation, Calibration};
-use crate::measure::{Failure, Instance, Timing};
+use crate::measure::{Failure, Instance, Purpose, Timing};
 
 /// Two pairs; of calls that take longer than 20 ms one.
 const TURNS: Timing = Timing::warm(4, 0.0, 0.02);
@@ -39,7 +39,7 @@ impl Tuning<'_> {
         let figures = reached.clone().unwrap_or_else(|| vec![None; names.len()]);
         let outcome = Outcome::Turns { gflops: names.into_iter().zip(figures).collect(), unknown: reached.is_none() };
         let report = first.report(&*self.device);
-        self.journal.write(first, report, Some(shape), outcome)?;
+        self.journal.write(first, Purpose::Final, report, Some(shape), outcome)?;
         Ok(reached)
     }
 

@@ -78,7 +78,7 @@ fn compile(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
     }
     let cores = Arc::clone(tuning.device.cores());
     let _alone = cores.reserve(tuning.threads[0]);
-    of.into_iter().try_for_each(|at| tuning.check_now(at))
+    of.into_iter().try_for_each(|at| tuning.check_code(at, Purpose::Final))
 }
 
 /// Measures candidates, each on an instance, at one number of threads after the other, since each takes its own cores.

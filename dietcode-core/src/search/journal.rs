@@ -10,7 +10,7 @@ use super::Candidate;
 use super::database::{Database, Filter, Outcome, Record, Replay, Shape, Structure, Target, Workload, new_run, ranked};
 use crate::Result;
 use crate::cost_model::cuda::LaunchReport;
-use crate::measure::Device;
+use crate::measure::{Device, Purpose};
 use crate::paired::Verdict;
 use crate::sketch::MicroKernel;
 
@@ -102,10 +102,11 @@ impl Journal {
         self.replay.verdict(name, against, shapes)
     }
 
-    /// Writes down what came of a candidate.
+    /// Writes down what came of a candidate, as it was compiled for a purpose.
     pub(crate) fn write(
         &mut self,
         candidate: &Candidate,
+        purpose: Purpose,
         report: Vec<LaunchReport>,
         shape: Option<Shape>,
         outcome: Outcome,
@@ -114,7 +115,7 @@ impl Journal {
         self.database.append(&Record {
             structure: Some(candidate.structure),
             report,
-            form: candidate.form(),
+            form: candidate.form(purpose),
             estimated: self.estimated,
             trial: candidate.trial,
             made: candidate.made,

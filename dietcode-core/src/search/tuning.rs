@@ -11,7 +11,7 @@ use super::{
     Budget, Candidate, Defaults, Event, Found, Journal, Pace, Phase, Points, Roofline, Status, WorkloadInstance,
 };
 use crate::cost_model::{Adaptation, Analytic};
-use crate::measure::{Device, Failure, Instance, Sample, Summary, Timing};
+use crate::measure::{Device, Failure, Instance, Purpose, Sample, Summary, Timing};
 use crate::sketch::Lowered;
 use crate::{Error, Result};
 
@@ -20,17 +20,6 @@ const UNCERTAIN: f64 = 0.05;
 
 /// What is screened in place of a candidate takes at most so many times as long at each of the points, as the model says.
 const NEAR: f64 = 1.1;
-
-/// What a measurement is for.
-#[derive(Clone, Copy, PartialEq)]
-enum Look {
-    /// Right or wrong.
-    Check,
-    /// Times at the points.
-    Screening,
-    /// Figures of instances.
-    Instances,
-}
 
 /// Everything that the rounds of one kernel's search work on.
 pub struct Tuning<'a> {
@@ -157,7 +146,7 @@ impl<'a> Tuning<'a> {
     pub(super) fn check(&mut self, at: usize) -> Result<()> {
         let name = self.candidates[at].micro_kernel.name();
         if !self.journal.has(&name) {
-            return self.check_now(at);
+            return self.check_code(at, Purpose::Screening);
         }
         for instance in self.points.ragged.clone() {
             // That it passed is not on record; that it failed, or went on, is.
@@ -170,11 +159,11 @@ impl<'a> Tuning<'a> {
         Ok(())
     }
 
-    /// The same, whatever is on record.
-    pub(super) fn check_now(&mut self, at: usize) -> Result<()> {
+    /// Checks what was compiled of a candidate for a purpose, whatever is on record.
+    pub(super) fn check_code(&mut self, at: usize, purpose: Purpose) -> Result<()> {
         for instance in self.points.ragged.clone() {
             if !self.candidates[at].failed
-                && let Some(failed) = self.measure_now(at, 0, &instance, Timing::CHECK, Look::Check)?
+                && let Some(failed) = self.measure_now(at, 0, &instance, Timing::CHECK, purpose)?
             {
                 self.note(at, &failed);
             }
@@ -185,7 +174,7 @@ impl<'a> Tuning<'a> {
     /// Times a candidate at one of the points.
     pub(super) fn time(&mut self, at: usize, point: usize, timing: Timing) -> Result<()> {
         let instance = self.points.timed[point].clone();
-        if let Some(gflops) = self.measure_at(at, 0, &instance, timing, Look::Screening)? {
+        if let Some(gflops) = self.measure_at(at, 0, &instance, timing, Purpose::Screening)? {
             let flops: Vec<f64> = self.workloads.iter().map(|workload| workload.instance.flops).collect();
             self.candidates[at].seconds[point] = Some(instance.flops * 1e-9 / gflops);
             self.candidates[at].predict(&flops);
@@ -197,7 +186,7 @@ impl<'a> Tuning<'a> {
     /// measurement that is on record of the run is only noted.
     pub(super) fn measure(&mut self, at: usize, threads: usize, workload: usize, timing: Timing) -> Result<()> {
         let instance = self.workloads[workload].instance.clone();
-        if let Some(gflops) = self.measure_at(at, threads, &instance, timing, Look::Instances)? {
+        if let Some(gflops) = self.measure_at(at, threads, &instance, timing, Purpose::Final)? {
             self.candidates[at].gflops[threads][workload] = Some(gflops);
         }
         Ok(())
@@ -210,11 +199,11 @@ impl<'a> Tuning<'a> {
         threads: usize,
         instance: &Instance,
         timing: Timing,
-        look: Look,
+        purpose: Purpose,
     ) -> Result<Option<f64>> {
         let outcome = match self.recall(at, threads, instance) {
             Some(outcome) => Some(outcome),
-            None => self.measure_now(at, threads, instance, timing, look)?,
+            None => self.measure_now(at, threads, instance, timing, purpose)?,
         };
         Ok(outcome.and_then(|outcome| self.note(at, &outcome)))
     }
@@ -232,11 +221,11 @@ impl<'a> Tuning<'a> {
         threads: usize,
         instance: &Instance,
         timing: Timing,
-        look: Look,
+        purpose: Purpose,
     ) -> Result<Option<Outcome>> {
-        let code = match look {
-            Look::Check | Look::Screening => self.candidates[at].screened(&*self.device),
-            Look::Instances => self.candidates[at].code(&*self.device),
+        let code = match purpose {
+            Purpose::Screening => self.candidates[at].screened(&*self.device),
+            Purpose::Final => self.candidates[at].code(&*self.device),
         };
         let code = match code.cloned() {
             Ok(code) => code,
@@ -246,7 +235,7 @@ impl<'a> Tuning<'a> {
         let timing = Timing { cold: self.cold, ..timing };
         let mut measured = None;
         // By one point alone nobody knows what the other is like, and who took the core once need not take it again.
-        for _ in 0..if look == Look::Screening { 2 } else { 1 } {
+        for _ in 0..if purpose == Purpose::Screening { 2 } else { 1 } {
             measured =
                 self.device.measure(instance, vec![implementation.clone()], self.threads[threads], timing)?.pop();
             if !matches!(measured, Some(Err(Failure::Unknown { .. }))) {
@@ -262,7 +251,7 @@ impl<'a> Tuning<'a> {
         }
         let outcome = self.outcome(at, outcome, threads, instance.flops);
         let report = self.candidates[at].report(&*self.device);
-        self.journal.write(&self.candidates[at], report, Some(self.shape_of(instance)), outcome.clone())?;
+        self.journal.write(&self.candidates[at], purpose, report, Some(self.shape_of(instance)), outcome.clone())?;
         Ok(Some(outcome))
     }
 
@@ -284,7 +273,7 @@ impl<'a> Tuning<'a> {
     pub(super) fn fail(&mut self, at: usize, failure: Failure) -> Result<()> {
         let outcome = Outcome::Failed(failure);
         self.note(at, &outcome);
-        self.journal.write(&self.candidates[at], Vec::new(), None, outcome)
+        self.journal.write(&self.candidates[at], Purpose::Final, Vec::new(), None, outcome)
     }
 
     /// Notes what came of a candidate: its figure, or that it failed.
