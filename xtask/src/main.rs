@@ -3,6 +3,7 @@
 mod chromium;
 mod command;
 mod explore;
+mod kept_objects;
 mod mutants;
 mod onnxruntime;
 mod peers;
@@ -81,6 +82,9 @@ struct TestArguments {
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = kept_objects::compile() {
+        return status;
+    }
     let held = match Arguments::parse().chore {
         Chore::Test(arguments) => return test(&arguments),
         Chore::Toolkit => return provide(toolkit::ensure),
@@ -151,11 +155,14 @@ fn provided(steps: &[steps::Step]) -> Result<Vec<(&'static str, PathBuf)>, Strin
         (any(steps::Step::tests), "DIETCODE_PYTHON", peers::provision::python),
         (any(steps::Step::tests), "DIETCODE_CHROMIUM", chromium::ensure),
     ];
+    let compilers = if any(steps::Step::builds) { kept_objects::path()? } else { None };
+    let provided = compilers.map(|path| Ok(("PATH", path.into()))).into_iter();
     std::thread::scope(|scope| {
         let needed = all.into_iter().filter(|(is_needed, ..)| *is_needed);
         let fetching: Vec<_> = needed.map(|(_, variable, ensure)| (variable, scope.spawn(ensure))).collect();
         let fetched = fetching.into_iter().map(|(variable, fetched)| (variable, fetched.join()));
-        fetched.map(|(variable, path)| Ok((variable, path.expect("errors are sentences")?))).collect()
+        let fetched = fetched.map(|(variable, path)| Ok((variable, path.expect("errors are sentences")?)));
+        provided.chain(fetched).collect()
     })
 }
 
