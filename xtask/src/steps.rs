@@ -266,4 +266,32 @@ mod tests {
         assert!(programs.len() > 10 && programs.iter().eq(named), "{args:?}");
         assert_eq!(["--lib", "--bins"].map(|kind| args.iter().filter(|arg| *arg == kind).count()), [1, 1]);
     }
+
+    /// Names and versions of the packages in a `Cargo.lock` that come from a registry.
+    fn locked(folder: &Path) -> Vec<String> {
+        let lock = std::fs::read_to_string(folder.join("Cargo.lock")).unwrap();
+        let packages = lock.split("[[package]]").filter(|package| package.contains("\nsource = "));
+        packages.map(|package| package.lines().skip(1).take(2).collect::<Vec<_>>().join(" ")).collect()
+    }
+
+    /// Crates of users are built in one target folder: what has the same version is compiled once.
+    #[test]
+    fn examples_have_the_versions_of_the_workspace() {
+        let workspace = locked(&root());
+        let example = |cargo: &Cargo| cargo.folder.parent() == Some(&root().join("examples"));
+        let steps = all(false).unwrap();
+        let mut examples: Vec<&Path> = steps
+            .iter()
+            .flat_map(|step| &step.commands)
+            .filter(|cargo| example(cargo))
+            .map(|cargo| &*cargo.folder)
+            .collect();
+        examples.dedup();
+        assert!(examples.len() >= 4, "{examples:?}");
+        for folder in examples {
+            let others: Vec<String> =
+                locked(folder).into_iter().filter(|package| !workspace.contains(package)).collect();
+            assert_eq!(others, [""; 0], "copy the workspace's Cargo.lock to {} and run cargo there", folder.display());
+        }
+    }
 }
