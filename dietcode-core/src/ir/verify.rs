@@ -135,7 +135,14 @@ impl Verifier<'_> {
         Ok(())
     }
 
+    /// An access of a statement.
     fn access(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> Result<(), String> {
+        self.accessible(buffer, index)?;
+        index.iter().try_for_each(|index| self.expr(index))
+    }
+
+    /// Whether an access may be; nothing is said of what its indices are.
+    fn accessible(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> Result<(), String> {
         let is_own = |other: &Arc<Buffer>| Arc::ptr_eq(other, buffer) || other == buffer;
         if !self.buffers.iter().rev().any(is_own) {
             return Err(format!("`{}` is accessed where it does not exist", buffer.name));
@@ -143,20 +150,19 @@ impl Verifier<'_> {
         if index.len() != buffer.shape.len() {
             return Err(format!("`{}` has {} dimensions, {} indices", buffer.name, buffer.shape.len(), index.len()));
         }
-        index.iter().try_for_each(|index| self.expr(index))
+        Ok(())
     }
 
     fn expr(&self, e: &Expr) -> Result<(), String> {
         let mut result = Ok(());
-        e.visit(&mut |e| {
-            let found = match e {
+        e.any(&mut |e| {
+            result = match e {
                 Expr::Var(name) if !self.vars.contains(name) => Err(format!("`{name}` is used where it is not bound")),
-                Expr::Load(buffer, index) => self.access(buffer, index),
+                // Its indices are visited next.
+                Expr::Load(buffer, index) => self.accessible(buffer, index),
                 _ => Ok(()),
             };
-            if result.is_ok() {
-                result = found;
-            }
+            result.is_err()
         });
         result
     }
