@@ -16,8 +16,8 @@ use std::ops::{Add, Mul};
 pub(super) struct Leaf {
     /// The loops around it, outermost first.
     pub(super) loops: Vec<Around>,
-    /// The conditions around it, by their places among [`Leaves::conditions`], and whether each holds where the statement is carried out.
-    pub(super) conditions: Vec<(usize, bool)>,
+    /// The place of the conditions around it among [`Leaves::under`].
+    pub(super) under: usize,
     /// Instructions on each element.
     pub(super) arithmetic: f64,
     /// Whether it adds to what it stores.
@@ -57,6 +57,8 @@ pub(super) struct Leaves {
     pub(super) values: Vec<Expr>,
     /// Each condition, in parts that hold together.
     pub(super) conditions: Vec<Vec<Condition>>,
+    /// Those around a statement, by their places, each with whether it holds where the statement is carried out.
+    pub(super) under: Vec<Vec<(usize, bool)>>,
     /// The loops that move along an axis (their places), with their steps, which are positive.
     pub(super) axes: Vec<Vec<(usize, i64)>>,
 }
@@ -343,7 +345,7 @@ impl<'a> Walk<'a> {
     fn leaf(&self) -> Leaf {
         Leaf {
             loops: self.loops.clone(),
-            conditions: self.conditions.clone(),
+            under: 0,
             arithmetic: 0.0,
             accumulates: false,
             converts: true,
@@ -354,7 +356,8 @@ impl<'a> Walk<'a> {
     }
 
     fn add(&mut self, leaf: Leaf) {
-        self.found.all.push(Leaf { moved: Leaf::moved(&leaf.accesses), ..leaf });
+        let under = place(&mut self.found.under, self.conditions.clone());
+        self.found.all.push(Leaf { moved: Leaf::moved(&leaf.accesses), under, ..leaf });
     }
 
     /// The steps that an instruction takes of an operand at once: in a panel they are one element.

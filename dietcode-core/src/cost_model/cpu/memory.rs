@@ -21,7 +21,7 @@ impl Work<'_> {
         let levels = self.trips.len();
         let of = |(at, ways): &(usize, f64)| {
             let access = &self.leaf.accesses[*at];
-            (access, *ways, (0..=levels).map(|level| self.touched(access, level)).collect())
+            (access, *ways, self.touched(access))
         };
         let moved: Vec<(&Access, f64, Vec<f64>)> = self.leaf.moved.iter().map(of).collect();
         let touched = |level: &usize| moved.iter().map(|(_, _, touched)| touched[*level]).sum::<f64>();
@@ -47,19 +47,20 @@ impl Work<'_> {
         touched[from] * self.trips[..from].iter().product::<f64>()
     }
 
-    /// Bytes that an access touches in one iteration of the loops outside of `level`, in whole lines.
-    fn touched(&self, access: &Access, level: usize) -> f64 {
-        let range = |dim: &Vec<f64>| {
-            let moved: f64 = (level..self.trips.len()).map(|at| dim[at] * (self.trips[at] - 1.0).max(0.0)).sum();
-            moved + 1.0
-        };
-        let elements = |dims: &[Vec<f64>]| dims.iter().map(range).product::<f64>();
-        match access.steps.split_last() {
-            None => 0.0,
-            Some((last, outer)) if access.scope == Scope::Global => {
-                elements(outer) * (range(last) * access.bytes).max(LINE)
+    /// Bytes that an access touches in one iteration of the loops outside of each level, in whole lines.
+    fn touched(&self, access: &Access) -> Vec<f64> {
+        let mut bytes = vec![if access.steps.is_empty() { 0.0 } else { access.bytes }; self.trips.len() + 1];
+        for (at, dim) in access.steps.iter().enumerate() {
+            let in_lines = access.scope == Scope::Global && at + 1 == access.steps.len();
+            let mut range = 1.0;
+            for level in (0..bytes.len()).rev() {
+                if level < dim.len() {
+                    range += dim[level] * (self.trips[level] - 1.0).max(0.0);
+                }
+                // What is left of a line comes with it.
+                bytes[level] *= if in_lines { range.max(LINE / access.bytes) } else { range };
             }
-            Some(_) => elements(&access.steps) * access.bytes,
         }
+        bytes
     }
 }

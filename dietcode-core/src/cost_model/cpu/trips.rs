@@ -35,8 +35,8 @@ pub(super) struct Trips {
     of: BTreeMap<Name, f64>,
     /// Iterations of [`Leaves::loops`].
     loops: Vec<f64>,
-    /// What [`Leaves::conditions`] come to.
-    conditions: Vec<Held>,
+    /// The shares of all iterations in which [`Leaves::under`] hold.
+    shares: Vec<f64>,
 }
 
 impl Trips {
@@ -69,8 +69,9 @@ impl Trips {
         let loops: Vec<f64> = leaves.loops.iter().map(iterations).collect();
         let values: Vec<f64> = leaves.values.iter().map(evaluate).collect();
         let at = Shape { leaves, of: &of, loops: &loops, values: &values };
-        let conditions = leaves.conditions.iter().map(|parts| at.held(parts)).collect();
-        Trips { of, loops, conditions }
+        let held: Vec<Held> = leaves.conditions.iter().map(|parts| at.held(parts)).collect();
+        let shares = leaves.under.iter().map(|conditions| together(conditions, &held)).collect();
+        Trips { of, loops, shares }
     }
 
     /// Iterations of some loops of the schedule together.
@@ -85,22 +86,41 @@ impl Trips {
 
     /// The share of its iterations in which a statement is carried out.
     pub(super) fn share(&self, leaf: &Leaf) -> f64 {
-        let mut along: Vec<Places> = Vec::new();
-        let mut others = 1.0;
-        for (condition, holds) in &leaf.conditions {
-            match self.conditions[*condition] {
-                Held::Share(all) => others *= if *holds { all } else { 1.0 - all },
-                Held::Before { axis, inside, of } => {
-                    let (from, to) = if *holds { (0.0, inside) } else { (inside, of) };
-                    match along.iter_mut().find(|places| places.axis == axis) {
-                        Some(known) => (known.from, known.to) = (known.from.max(from), known.to.min(to)),
-                        None => along.push(Places { axis, from, to, of }),
+        self.shares[leaf.under]
+    }
+}
+
+/// The share of all iterations in which conditions hold, each or its opposite, of which it is known where they are `held`.
+fn together(conditions: &[(usize, bool)], held: &[Held]) -> f64 {
+    let mut along: Vec<Places> = Vec::new();
+    let mut others = 1.0;
+    for (condition, holds) in conditions {
+        let share = match held[*condition] {
+            Held::Share(all) => {
+                let share = if *holds { all } else { 1.0 - all };
+                others *= share;
+                share
+            }
+            Held::Before { axis, inside, of } => {
+                let (from, to) = if *holds { (0.0, inside) } else { (inside, of) };
+                match along.iter_mut().find(|places| places.axis == axis) {
+                    Some(known) => {
+                        (known.from, known.to) = (known.from.max(from), known.to.min(to));
+                        known.share()
+                    }
+                    None => {
+                        along.push(Places { axis, from, to, of });
+                        to - from
                     }
                 }
             }
+        };
+        // Most tiles at edges are carried out at few shapes.
+        if share <= 0.0 {
+            return 0.0;
         }
-        along.iter().map(Places::share).product::<f64>() * others
     }
+    along.iter().map(Places::share).product::<f64>() * others
 }
 
 /// What conditions are evaluated with.
