@@ -9,6 +9,7 @@ use dietcode_core::sketch::{Blocked, Tiled};
 use dietcode_syntax::{KernelDef, Prepared};
 
 use crate::common::instance::{GUARD, Instance};
+use crate::common::library::library;
 use crate::common::rows::{Row, check_on_cpu, check_on_gpu, device, kernel, with_vectors};
 use crate::common::{on_cpu, on_gpu, units};
 
@@ -178,4 +179,20 @@ fn no_number_passes_through_f32() {
     let found: Vec<u64> =
         case.instance.elements(def.output, &memory[def.output]).into_iter().map(f64::to_bits).collect();
     assert_eq!(found, expected, "{}", case.unit.source);
+}
+
+/// Texts of several units are one where a test or a user compiles them together: each asks the header for what it needs.
+#[test]
+fn what_a_file_needs_may_be_asked_for_in_any_order() {
+    const PARTS: [&str; 4] = ["F64", "HALF", "MATH", "INTEGERS"];
+    let asked = |order: &mut dyn Iterator<Item = &&str>| -> String {
+        order.map(|part| format!("#define DIETCODE_{part}\n#include \"dietcode.h\"\n")).collect()
+    };
+    let used =
+        "dietcode_f64x4 of_halves(const dietcode_bf16 *x) { return dietcode_exp_f64x4(dietcode_load_bf16_f64x4(x)); }
+        dietcode_f64x4 of_bytes(const dietcode_u8 *x) { return dietcode_load_u8_f64x4(x); }";
+    let toolchain = Toolchain::find("x86-64-v3").unwrap();
+    for text in [asked(&mut PARTS.iter()), asked(&mut PARTS.iter().rev())] {
+        library(&toolchain, &(text + used), &["-O0", "-Werror=implicit-function-declaration"]);
+    }
 }

@@ -70,7 +70,11 @@ DIETCODE_WIDENED(4)
 DIETCODE_WIDENED(8)
 DIETCODE_WIDENED(16)
 
-#ifdef DIETCODE_HALF
+#endif
+
+/* What a file needs of two parts may be asked for once one of them was read. */
+#if defined(DIETCODE_F64) && defined(DIETCODE_HALF) && !defined(DIETCODE_F64_HALF_H)
+#define DIETCODE_F64_HALF_H
 static inline double dietcode_load_f16_f64(dietcode_f16 x) { return dietcode_load_f16(x); }
 static inline double dietcode_load_bf16_f64(dietcode_bf16 x) { return dietcode_load_bf16(x); }
 #define DIETCODE_WIDENED_HALF(n)                                                                           \
@@ -89,7 +93,8 @@ DIETCODE_WIDENED_HALF(16)
 #endif
 
 /* Functions are C's, lane by lane. */
-#ifdef DIETCODE_MATH
+#if defined(DIETCODE_F64) && defined(DIETCODE_MATH) && !defined(DIETCODE_F64_MATH_H)
+#define DIETCODE_F64_MATH_H
 DIETCODE_MANY(_f64x16, dietcode_f64x16, dietcode_i64x16)
 #define DIETCODE_F64_FUNCTIONS(n)                                                                          \
   DIETCODE_LANES_OF(f64, , n)                                                                              \
@@ -109,6 +114,4 @@ DIETCODE_F64_FUNCTIONS(2)
 DIETCODE_F64_FUNCTIONS(4)
 DIETCODE_F64_FUNCTIONS(8)
 DIETCODE_F64_FUNCTIONS(16)
-#endif
-
 #endif

@@ -156,7 +156,10 @@ static inline dietcode_i32x16 dietcode_vpdpbusd_u8(dietcode_i32x16 acc, const di
   _Generic(*(quads), dietcode_i8: dietcode_vpdpbusd_i8, dietcode_u8: dietcode_vpdpbusd_u8)(acc, quads, quad)
 #endif
 
-#ifdef DIETCODE_F64
+#endif
+
+#if defined(DIETCODE_INTEGERS) && defined(DIETCODE_F64) && !defined(DIETCODE_INTEGERS_F64_H)
+#define DIETCODE_INTEGERS_F64_H
 DIETCODE_CONVERTED(u8, f64, double, x)
 DIETCODE_CONVERTED(i8, f64, double, x)
 DIETCODE_CONVERTED(i32, f64, double, (int32_t)x)
@@ -168,6 +171,4 @@ DIETCODE_INTEGERS_TO_F64(2)
 DIETCODE_INTEGERS_TO_F64(4)
 DIETCODE_INTEGERS_TO_F64(8)
 DIETCODE_INTEGERS_TO_F64(16)
-#endif
-
 #endif
