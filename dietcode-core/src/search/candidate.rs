@@ -120,6 +120,11 @@ impl Candidate {
         Ok(self.screened.get().expect("it was just compiled"))
     }
 
+    /// What is screened in its place, if not it itself.
+    pub(super) fn stand_in(&self) -> Option<&MicroKernel> {
+        self.stand_in.as_ref()
+    }
+
     /// Whether the code that a build would make of it was compiled, which is what is measured on instances.
     pub(super) fn is_compiled(&self) -> bool {
         self.code.get().or(self.screened.get().filter(|code| self.is_own(code))).is_some()

@@ -65,6 +65,7 @@ fn compile(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
     let mut of: Vec<usize> = chosen.iter().filter(is_to_be_compiled).map(|(at, _)| *at).collect();
     of.sort_unstable();
     of.dedup();
+    of.retain(|at| !tuning.recall_failure(*at));
     if of.is_empty() {
         return Ok(());
     }
@@ -78,7 +79,7 @@ fn compile(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
     }
     let cores = Arc::clone(tuning.device.cores());
     let _alone = cores.reserve(tuning.threads[0]);
-    of.into_iter().try_for_each(|at| tuning.check_code(at, Purpose::Final))
+    of.into_iter().try_for_each(|at| tuning.check(at, Purpose::Final))
 }
 
 /// Measures candidates, each on an instance, at one number of threads after the other, since each takes its own cores.

@@ -105,7 +105,7 @@ pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Vec<Result<Found>> {
 
 /// Gives rounds to the kernels that have begun; `left` are the trials of all. What came of each.
 fn rounds(tasks: &mut [Task<'_>], begun: Vec<Result<()>>, course: &Course, mut left: Option<usize>) -> Vec<Result<()>> {
-    let shares: Vec<(f64, f64)> = tasks.iter().map(|task| (task.weight, task.operations())).collect();
+    let shares: Vec<_> = tasks.iter().map(|task| (task.weight, task.operations(), task.latency())).collect();
     let mut scheduler = TaskScheduler::new(course.scheduling.clone(), shares, course.seed);
     let mut searched = begun;
     searched.iter().enumerate().filter(|(_, begun)| begun.is_err()).for_each(|(at, _)| scheduler.end(at));

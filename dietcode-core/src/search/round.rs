@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use super::database::{Shape, Structure};
 use super::proposal::Proposal;
-use super::{Outcome, Part, Phase, Tuning, full, screening};
+use super::{Part, Phase, Tuning, full, screening};
 use crate::Result;
 use crate::measure::{Building, Purpose};
 
@@ -73,14 +73,9 @@ impl Tuning<'_> {
         Ahead { building: self.device.build(micro_kernels, Purpose::Screening), of }
     }
 
-    /// Gives a candidate its code, or notes why there is none.
+    /// Gives a candidate its code, or notes why there is none. One that was screened before the run was continued needs none here.
     fn equip(&mut self, at: usize, number: usize, ahead: &mut Ahead) -> Result<()> {
-        let name = self.candidates[at].micro_kernel.name();
-        if let Some(failed @ Outcome::Failed(_)) = self.journal.replay.take(&name, None, 0) {
-            self.note(at, &failed);
-            return Ok(());
-        }
-        if self.journal.has(&name) {
+        if self.was_screened(at) || self.recall_failure(at) {
             return Ok(());
         }
         let code = match ahead.of.binary_search(&number) {

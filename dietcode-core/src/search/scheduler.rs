@@ -31,22 +31,23 @@ pub struct TaskScheduler {
 struct Progress {
     weight: f64,
     operations: f64,
-    /// Trials in all and the best latency, before the first round and after each.
+    /// Trials in all and the best latency, before the first round, where there are none, and after each.
     history: Vec<(usize, f64)>,
     ended: bool,
 }
 
 impl TaskScheduler {
-    /// `tasks` are the weight of each kernel, and its operations: of all instances together, weighted like its latency.
-    pub fn new(settings: Scheduling, tasks: impl IntoIterator<Item = (f64, f64)>, seed: u64) -> TaskScheduler {
-        let task = |(weight, operations)| Progress { weight, operations, history: Vec::new(), ended: false };
+    /// `tasks` are the weight of each kernel, its operations, of all instances together, weighted like its latency, and that of its defaults.
+    pub fn new(settings: Scheduling, tasks: impl IntoIterator<Item = (f64, f64, f64)>, seed: u64) -> TaskScheduler {
+        let task =
+            |(weight, operations, latency)| Progress { weight, operations, history: vec![(0, latency)], ended: false };
         TaskScheduler { settings, tasks: tasks.into_iter().map(task).collect(), rng: StdRng::seed_from_u64(seed) }
     }
 
     /// The kernel that gets the next round; none: all have ended.
     pub fn next_task(&mut self) -> Option<usize> {
         let open: Vec<usize> = (0..self.tasks.len()).filter(|at| !self.tasks[*at].ended).collect();
-        let fresh = open.iter().find(|at| self.tasks[**at].history.is_empty());
+        let fresh = open.iter().find(|at| self.tasks[**at].waits());
         if open.is_empty() || fresh.is_some() {
             return fresh.copied();
         }
@@ -67,7 +68,7 @@ impl TaskScheduler {
 
     /// How many kernels had no round yet.
     pub fn waiting(&self) -> usize {
-        self.tasks.iter().filter(|task| !task.ended && task.history.is_empty()).count()
+        self.tasks.iter().filter(|task| !task.ended && task.waits()).count()
     }
 
     /// A kernel of which there is nothing more to try.
@@ -93,6 +94,11 @@ impl TaskScheduler {
 }
 
 impl Progress {
+    /// Whether it had no round yet.
+    fn waits(&self) -> bool {
+        self.history.len() < 2
+    }
+
     /// Operations in a second, if all instances have a figure.
     fn throughput(&self) -> Option<f64> {
         let (_, latency) = self.history.last()?;
@@ -114,7 +120,8 @@ mod tests {
     use super::*;
 
     fn scheduler(epsilon: f64, tasks: &[(f64, f64)]) -> TaskScheduler {
-        TaskScheduler::new(Scheduling { epsilon, ..Scheduling::default() }, tasks.iter().copied(), 7)
+        let tasks = tasks.iter().map(|(weight, operations)| (*weight, *operations, f64::INFINITY));
+        TaskScheduler::new(Scheduling { epsilon, ..Scheduling::default() }, tasks, 7)
     }
 
     /// The rounds of each task, if the latency after `n` rounds is what `latency` says.
@@ -140,9 +147,13 @@ mod tests {
     #[test]
     fn who_still_improves_gets_the_trials() {
         let settings = Scheduling { alpha: 0.9, epsilon: 0.0, ..Scheduling::default() };
-        let of = TaskScheduler::new(settings, [(1.0, 1.0), (1.0, 1.0)], 0);
-        let rounds = rounds(of, 20, |at, n| if at == 0 { 1.0 } else { 1.0 - 0.04 * n as f64 });
-        assert!(rounds[1] >= 14, "{rounds:?}");
+        let of = TaskScheduler::new(settings.clone(), [(1.0, 1.0, 1.0); 2], 0);
+        let improving = rounds(of, 20, |at, n| if at == 0 { 1.0 } else { 1.0 - 0.04 * n as f64 });
+        assert!(improving[1] >= 14, "{improving:?}");
+        // That a first round gained nothing over the defaults is known after it.
+        let of = TaskScheduler::new(settings, [(1.0, 1.0, 1.0), (1.0, 1.0, 4.0)], 0);
+        let improved = rounds(of, 4, |_, _| 1.0);
+        assert_eq!(improved, [1, 3]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::Tuning;
 use crate::Result;
-use crate::measure::Timing;
+use crate::measure::{Purpose, Timing};
 
 /// Enough to tell a candidate that is much slower.
 pub(super) const BRIEF: Timing = Timing::warm(2, 0.005, 0.5).unchecked();
@@ -18,7 +18,9 @@ pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
     let cores = std::sync::Arc::clone(tuning.device.cores());
     let _alone = cores.reserve(tuning.threads[0]);
     for at in batch {
-        tuning.check(*at)?;
+        if !tuning.was_screened(*at) {
+            tuning.check(*at, Purpose::Screening)?;
+        }
         for point in 0..tuning.points.timed.len() {
             if !tuning.candidates[*at].failed {
                 let alive = tuning.candidates.iter().filter(|candidate| !candidate.failed);

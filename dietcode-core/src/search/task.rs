@@ -1,5 +1,6 @@
 //! The search of one kernel: its state, and where its candidates come from.
 
+use super::candidate::geometric_mean;
 use super::pace::spread;
 use super::proposal::Proposal;
 use super::strategy::Propose;
@@ -48,14 +49,18 @@ impl Task<'_> {
         Ok(self.tuning.candidates.len() - before)
     }
 
-    /// The weighted sum over the instances of the seconds that the best take at the first number of threads; infinite as
-    /// long as one has none.
+    /// The weighted sum over the instances of the seconds that the best take, of each in the geometric mean over the numbers of threads
+    /// that have a figure; infinite as long as one has none.
     pub(super) fn latency(&self) -> f64 {
-        let seconds = |(workload, best): (&super::WorkloadInstance, f64)| match best > 0.0 {
-            true => workload.weight * workload.instance.flops / (best * 1e9),
-            false => f64::INFINITY,
+        let bests: Vec<Vec<f64>> = (0..self.tuning.threads.len()).map(|threads| self.tuning.bests(threads)).collect();
+        let seconds = |(at, workload): (usize, &super::WorkloadInstance)| {
+            let measured: Vec<f64> = bests.iter().map(|row| row[at]).filter(|best| *best > 0.0).collect();
+            match measured.is_empty() {
+                true => f64::INFINITY,
+                false => workload.weight * workload.instance.flops / (geometric_mean(measured.into_iter()) * 1e9),
+            }
         };
-        self.tuning.workloads.iter().zip(self.tuning.bests(0)).map(seconds).sum()
+        self.tuning.workloads.iter().enumerate().map(seconds).sum()
     }
 
     /// The operations of all instances, weighted like their latencies.

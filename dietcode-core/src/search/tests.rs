@@ -237,35 +237,43 @@ fn defaults_are_the_first_candidates_in_their_order() {
 /// What was compiled: what for, and whether its tiles at edges are halved.
 type Compiled = Arc<Mutex<Vec<(Purpose, bool)>>>;
 
-/// A simulated device that keeps what it compiles.
+/// A simulated device that keeps what it compiles, and may fail to compile halved tiles as a build does.
 #[derive(Debug)]
-struct Keeping(SimulatedDevice, Compiled);
+struct Keeping {
+    device: SimulatedDevice,
+    compiled: Compiled,
+    builds: bool,
+}
 
 impl Device for Keeping {
     fn subject(&self) -> &Subject {
-        self.0.subject()
+        self.device.subject()
     }
 
     fn units(&self, setting: usize) -> usize {
-        self.0.units(setting)
+        self.device.units(setting)
     }
 
     fn clock(&self) -> Clock {
-        self.0.clock()
+        self.device.clock()
     }
 
     fn compiler(&self, purpose: Purpose) -> Compile {
-        let (compile, compiled) = (self.0.compiler(purpose), Arc::clone(&self.1));
+        let (compile, compiled, builds) = (self.device.compiler(purpose), Arc::clone(&self.compiled), self.builds);
         Arc::new(move |micro_kernel| {
             let halves =
                 |i: &Instruction| matches!(i, Instruction::Partition { halvings, .. } if *halvings != Size::int(0));
-            lock(&compiled).push((purpose, micro_kernel.trace.instructions.iter().any(halves)));
+            let halved = micro_kernel.trace.instructions.iter().any(halves);
+            lock(&compiled).push((purpose, halved));
+            if halved && purpose == Purpose::Final && !builds {
+                return Err(Failure::Compile { message: "too many edges".to_owned() });
+            }
             compile(micro_kernel)
         })
     }
 
     fn implementation(&mut self, code: &Code, instance: &Instance) -> crate::Result<Implementation> {
-        self.0.implementation(code, instance)
+        self.device.implementation(code, instance)
     }
 
     fn measure(
@@ -275,8 +283,35 @@ impl Device for Keeping {
         setting: usize,
         timing: Timing,
     ) -> crate::Result<Measured> {
-        self.0.measure(instance, implementations, setting, timing)
+        self.device.measure(instance, implementations, setting, timing)
     }
+}
+
+/// Tries a tiled micro-kernel, ten times as fast as the default, at so many rows of a dense layer on a device that may fail to build it:
+/// what was compiled after the default, and the candidate.
+fn tried(rows: i64, builds: bool, database: Database) -> (Vec<(Purpose, bool)>, Candidate) {
+    let (def, target) = (dense(96, 64), target());
+    let program = crate::frontend::program(&def);
+    let Target::Cpu(cpu) = &target else { panic!("{target:?}") };
+    let tiled = Tiled::default_for(&program, cpu).micro_kernel(&program, cpu).unwrap().0;
+    let compiled = Compiled::default();
+    let fast = tiled.name();
+    let seconds = move |name: &str, _: &Instance, _: usize| Ok(if name == fast { 1.0 } else { 10.0 });
+    let device = SimulatedDevice::new(def.clone(), target.clone(), Box::new(seconds));
+    let device = Keeping { device, compiled: Arc::clone(&compiled), builds };
+    let instance = Instance::of(&def, &[rows]).unwrap();
+    let workloads = vec![WorkloadInstance { wkl: [("M".to_owned(), rows)].into(), weight: 1.0, instance }];
+    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+    let budget = Budget::start(device.clock(), 1e9, &stop);
+    let journal = Journal::resume(database, &device, Identity { seed: 3, space_hash: String::new() });
+    let defaults = Defaults::new(&program, Vec::new(), vec![0]);
+    let tuning = Tuning::new(Box::new(device), workloads, vec![1], defaults, budget, journal, &watch);
+    let mut task = Task { tuning, proposer: strategy::enumerated([tiled]), weight: 1.0, per_round: 4 };
+    task.begin(None).unwrap();
+    let of_defaults = lock(&compiled).len();
+    task.round(None).unwrap();
+    let compiled = lock(&compiled)[of_defaults..].to_vec();
+    (compiled, task.tuning.candidates[1].clone())
 }
 
 /// Tiles at edges are most of what a compiler has to do. Where the points have next to none, candidates are screened without them, and
@@ -284,31 +319,25 @@ impl Device for Keeping {
 #[test]
 fn what_is_screened_has_whole_tiles_at_edges_where_points_have_few() {
     let compiled = |rows: i64| {
-        let (def, target) = (dense(96, 64), target());
-        let program = crate::frontend::program(&def);
-        let Target::Cpu(cpu) = &target else { panic!("{target:?}") };
-        let tiled = Tiled::default_for(&program, cpu).micro_kernel(&program, cpu).unwrap().0;
-        let kept = Compiled::default();
-        let fast = tiled.name();
-        let seconds = move |name: &str, _: &Instance, _: usize| Ok(if name == fast { 1.0 } else { 10.0 });
-        let device = SimulatedDevice::new(def.clone(), target.clone(), Box::new(seconds));
-        let device = Keeping(device, Arc::clone(&kept));
-        let instance = Instance::of(&def, &[rows]).unwrap();
-        let workloads = vec![WorkloadInstance { wkl: [("M".to_owned(), rows)].into(), weight: 1.0, instance }];
-        let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
-        let budget = Budget::start(device.clock(), 1e9, &stop);
-        let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
-        let defaults = Defaults::new(&program, Vec::new(), vec![0]);
-        let tuning = Tuning::new(Box::new(device), workloads, vec![1], defaults, budget, journal, &watch);
-        let mut task = Task { tuning, proposer: strategy::enumerated([tiled]), weight: 1.0, per_round: 4 };
-        task.begin(None).unwrap();
-        task.round(None).unwrap();
-        assert!(task.tuning.candidates[1].gflops[0][0].is_some(), "it is measured on the instance");
-        let compiled = lock(&kept).clone();
-        compiled[1..].to_vec()
+        let (compiled, candidate) = tried(rows, true, Database::in_memory());
+        assert!(candidate.gflops[0][0].is_some(), "it is measured on the instance");
+        compiled
     };
     assert_eq!(compiled(96), [(Purpose::Screening, false), (Purpose::Final, true)]);
     assert_eq!(compiled(9), [(Purpose::Screening, true)], "seven rows of sixteen would be computed for nothing");
+}
+
+/// A run that is continued sees what the run saw: that a candidate was as fast as what was screened in its place, before it failed.
+#[test]
+fn what_fails_behind_a_good_stand_in_is_screened_again_from_its_records() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("records.jsonl");
+    let run = || tried(96, false, Database::open(&path).unwrap());
+    let (compiled, first) = run();
+    assert_eq!(compiled, [(Purpose::Screening, false), (Purpose::Final, true)]);
+    assert!(first.failed && first.seconds.iter().all(Option::is_some), "{first:?}");
+    let (compiled, again) = run();
+    assert_eq!((compiled, again.failed, again.seconds), (vec![], true, first.seconds));
 }
 
 /// Where others have the second core, each measurement on two threads ends without a figure, and after a while.

@@ -142,25 +142,26 @@ impl<'a> Tuning<'a> {
         points.iter().zip(self.at_points(&proposal.lowered)).all(is_near).then_some(StandIn { micro_kernel, points })
     }
 
-    /// Checks a candidate on the ragged instances, until it fails; one that is on record is only noted.
-    pub(super) fn check(&mut self, at: usize) -> Result<()> {
+    /// Whether a candidate's first figure of the screening is on record of the run and was not replayed yet: it was compiled and passed its
+    /// check, and what failed of it failed later.
+    pub(super) fn was_screened(&self, at: usize) -> bool {
         let name = self.candidates[at].micro_kernel.name();
-        if !self.journal.has(&name) {
-            return self.check_code(at, Purpose::Screening);
-        }
-        for instance in self.points.ragged.clone() {
-            // That it passed is not on record; that it failed, or went on, is.
-            if !self.candidates[at].failed
-                && let Some(failed) = self.journal.replay.take_failure(&name, &self.shape_of(&instance))
-            {
-                self.note(at, &failed);
-            }
-        }
-        Ok(())
+        let first = self.points.timed.first();
+        first.is_some_and(|point| self.journal.replay.has(&name, &self.shape_of(point), self.threads[0]))
     }
 
-    /// Checks what was compiled of a candidate for a purpose, whatever is on record.
-    pub(super) fn check_code(&mut self, at: usize, purpose: Purpose) -> Result<()> {
+    /// Notes that a candidate could not be compiled, or was wrong on a ragged instance, if that is on record of the run. That it passed is
+    /// not.
+    pub(super) fn recall_failure(&mut self, at: usize) -> bool {
+        let name = self.candidates[at].micro_kernel.name();
+        let ragged = self.points.ragged.iter().map(|instance| Some(self.shape_of(instance)));
+        let asked: Vec<Option<Shape>> = [None].into_iter().chain(ragged).collect();
+        let failure = asked.iter().find_map(|shape| self.journal.replay.take_failure(&name, shape.as_ref()));
+        failure.is_some_and(|failure| self.note(at, &failure).is_none())
+    }
+
+    /// Checks what was compiled of a candidate for a purpose on the ragged instances, until it fails.
+    pub(super) fn check(&mut self, at: usize, purpose: Purpose) -> Result<()> {
         for instance in self.points.ragged.clone() {
             if !self.candidates[at].failed
                 && let Some(failed) = self.measure_now(at, 0, &instance, Timing::CHECK, purpose)?

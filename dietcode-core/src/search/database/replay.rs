@@ -87,9 +87,9 @@ impl Replay {
         left.is_some_and(|left| left.values().any(|found| answers(found, threads)))
     }
 
-    /// How a micro-kernel failed at a shape, if that is on record.
-    pub(in crate::search) fn take_failure(&mut self, name: &str, shape: &Shape) -> Option<Outcome> {
-        self.take_first(name, Some(shape), |found| matches!(found, Outcome::Failed(_)))
+    /// How a micro-kernel failed at a shape, or without one when it was compiled, if that is on record.
+    pub(in crate::search) fn take_failure(&mut self, name: &str, shape: Option<&Shape>) -> Option<Outcome> {
+        self.take_first(name, shape, |found| matches!(found, Outcome::Failed(_)))
     }
 
     fn take_first(

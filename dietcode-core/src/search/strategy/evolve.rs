@@ -117,19 +117,28 @@ impl Evolved {
     fn learn(&mut self, tuning: &Tuning<'_>) {
         let fresh = &tuning.candidates[self.learned..];
         self.learned = tuning.candidates.len();
-        let applied: Vec<(&Candidate, Lowered)> =
-            fresh.iter().filter_map(|c| Some((c, self.applied(&c.micro_kernel)?))).collect();
-        let seen: Vec<Observed<'_>> = applied.iter().flat_map(|(c, applied)| observed(tuning, c, applied)).collect();
+        let stand_in = |of: &MicroKernel| of.lowered(tuning.device.program(), tuning.device.target()).ok();
+        let applied = |of: &'_ Candidate| Some((self.applied(&of.micro_kernel)?, of.stand_in().and_then(stand_in)));
+        let applied: Vec<_> = fresh.iter().filter_map(|of| Some((of, applied(of)?))).collect();
+        let seen = applied.iter().flat_map(|(of, (own, stand_in))| observed(tuning, of, own, stand_in.as_ref()));
+        let seen: Vec<Observed<'_>> = seen.collect();
         self.model.update(&seen);
     }
 }
 
-/// The figures of a candidate, at the points and at instances; of one that failed, that it has none.
-fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Lowered) -> Vec<Observed<'a>> {
+/// The figures of a candidate, at the points and at instances; of one that failed, that it has none. At the points they are of what was
+/// screened in its place, if anything was, which may have passed where the candidate failed.
+fn observed<'a>(
+    tuning: &'a Tuning<'_>,
+    of: &'a Candidate,
+    candidate: &'a Lowered,
+    stand_in: Option<&'a Lowered>,
+) -> Vec<Observed<'a>> {
     let def = tuning.device.def();
+    let passed = !of.failed || stand_in.is_some() && of.seconds.iter().all(Option::is_some);
     let timed = |(seconds, point): (&Option<f64>, &'a Instance)| {
-        let gflops = Some(point.flops * 1e-9 / (*seconds)?).filter(|_| !of.failed);
-        let units = tuning.device.units(tuning.threads[0]);
+        let gflops = Some(point.flops * 1e-9 / (*seconds)?).filter(|_| passed);
+        let (candidate, units) = (stand_in.unwrap_or(candidate), tuning.device.units(tuning.threads[0]));
         Some(Observed { def, candidate, instance: &point.shape[..], units, gflops })
     };
     let mut seen: Vec<Observed<'a>> = of.seconds.iter().zip(&tuning.points.timed).filter_map(timed).collect();
