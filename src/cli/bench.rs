@@ -58,9 +58,9 @@ pub(crate) struct Arguments {
     /// `--plot` draws both.
     #[arg(long, conflicts_with_all = ["only", "beside", "blas"])]
     sweep_grid: bool,
-    /// Measure what is dispatched beside all micro-kernels of the tuned file and the default instead, by pairs: at all shapes of the
-    /// config's range, or at N of them that `--seed` draws (else 0), of at most 2e9 operations.
-    #[arg(long, value_name = "N", conflicts_with_all = ["wkl", "only", "beside", "blas", "sweep_grid", "turns"],
+    /// Measure what is dispatched beside all micro-kernels of the tuned file, the default and libraries instead, by pairs: at all shapes of
+    /// the config's range, or at N of them that `--seed` draws (else 0), of at most 2e9 operations.
+    #[arg(long, value_name = "N", conflicts_with_all = ["wkl", "only", "beside", "sweep_grid", "turns"],
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     regret: Option<u32>,
     /// Measure one shape at a time, as standard input asks for it, so that another program can take turns with the kernel. Each line is a

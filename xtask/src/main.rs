@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         Chore::Chromium => return provide(chromium::ensure),
         Chore::Mutants { names } => mutants::run(&names),
         Chore::WalkThrough => walk_through(),
-        Chore::Tuning(options) => tuning::run(options).map(|()| true),
+        Chore::Tuning(options) => tuning::run(&options).map(|()| true),
         Chore::Regret(options) => regret::run(&options),
         Chore::Small(options) => small::run(&options),
         Chore::Explore { arguments } => explore::run(&arguments).map(|()| true),

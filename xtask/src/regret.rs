@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// It fails where the worst is above.
     #[arg(long, value_name = "RATIO", default_value = "1.15", value_parser = at_least(1.0))]
     worst: f64,
+    /// It fails where the faster of the libraries is faster than that.
+    #[arg(long, value_name = "RATIO", default_value = "0.9", value_parser = at_least(0.0))]
+    library: f64,
 }
 
 /// What the command wrote.
@@ -36,9 +39,10 @@ pub(crate) struct Options {
 struct Measured {
     mean: f64,
     worst: f64,
+    least_of_library: Option<f64>,
 }
 
-/// Whether both bounds are kept; an error is a sentence.
+/// Whether all bounds are kept; an error is a sentence.
 pub(crate) fn run(options: &Options) -> Result<bool, String> {
     std::fs::create_dir_all(&options.folder).map_err(|e| format!("{}: {e}", options.folder.display()))?;
     let name = options.config.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -46,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     let mut bench = Command::new(built()?);
     bench.arg("bench").arg(&options.config).args(["--regret", &options.shapes, "--seed", &options.seed]);
     succeed(bench.arg("--json").arg(&json).arg("--plot").arg(&svg))?;
-    let Measured { mean, worst } = read(&json)?;
+    let Measured { mean, worst, least_of_library } = read(&json)?;
     println!("{} and {}", json.display(), svg.display());
     let is_kept = |what: &str, found: f64, bound: f64| {
         let kept = found <= bound;
@@ -54,7 +58,17 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
         kept
     };
     let (mean, worst) = (is_kept("mean", mean, options.mean), is_kept("worst", worst, options.worst));
-    Ok(mean && worst)
+    // No library has every nest.
+    let library = least_of_library.is_none_or(|found| {
+        let kept = found >= options.library;
+        println!(
+            "of the faster library: {found:.3}, {} {}",
+            if kept { "at least" } else { "which is below" },
+            options.library
+        );
+        kept
+    });
+    Ok(mean && worst && library)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `dietcode bench --regret N`: how much longer what is dispatched takes than the best of all micro-kernels that could be, over the
-//! config's range.
+//! config's range, and how fast it is beside libraries.
 
 use std::collections::BTreeMap;
 
 use dietcode::core::config::{Cache, WklInst};
 use dietcode::core::dispatch::{DEFAULT, PICK, Winners, drawn};
-use dietcode::core::measure::{Comparison, CpuHarness, Finalist, Instance, Timing, compare};
+use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Instance, Timing, compare};
 use dietcode::core::paired::{Verdict, gains, look, median};
 use dietcode::core::search::WorkloadInstance;
 use dietcode::tuning::resolve_threads;
@@ -25,6 +25,9 @@ const TIMING: Timing = Timing::warm(32, 0.0, 0.1);
 /// Shapes of more operations are not drawn.
 const MOST_OPERATIONS: f64 = 2e9;
 
+/// What their names begin with among the finalists.
+const LIBRARIES: [&str; 2] = ["blas", "matrixmultiply"];
+
 /// So many shapes are listed, the worst first.
 const LISTED: usize = 10;
 
@@ -34,6 +37,9 @@ struct Measured {
     /// Over all shapes and numbers of threads.
     mean: f64,
     worst: f64,
+    /// The least ratio of a library; none: no library has the kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least_of_library: Option<f64>,
     shapes: Vec<AtShape>,
 }
 
@@ -52,6 +58,16 @@ struct AtShape {
     certain: bool,
     gflops: f64,
     gflops_of_best: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    library: Option<Library>,
+}
+
+/// The fastest library at a shape.
+#[derive(Debug, Serialize)]
+struct Library {
+    name: String,
+    /// Its time over that of what is dispatched.
+    ratio: f64,
 }
 
 /// Measures so many shapes, and shows the worst.
@@ -78,6 +94,8 @@ pub(super) fn run(
     let members = (0..winners.schedules.len()).map(single).collect::<Result<Vec<Finalist>>>()?;
     let default = Winners::default_for(&setup.program, harness.cpu());
     let default = (dispatched(harness, &default, DEFAULT.to_owned())?, default);
+    let blas = arguments.blas.find(harness)?;
+    let baselines = Baselines::new(harness, blas)?;
     let timing = Timing { cold: setup.config.search.cache == Cache::Cold, ..TIMING };
     let threads = resolve_threads(&arguments.threads, harness.cpu().cores);
     let mut progress = Progress::new(f64::MAX);
@@ -90,6 +108,8 @@ pub(super) fn run(
             let mut finalists = vec![own.clone()];
             finalists.extend(members.iter().filter(|member| member.name != kernel).cloned());
             finalists.extend(Some(default.0.clone()).filter(|_| is_new));
+            let libraries = baselines.finalists(harness.def(), &workload.instance);
+            finalists.extend(libraries.into_iter().filter(|finalist| is_library(&finalist.name)));
             let comparison = compare(harness, &workload.instance, &finalists, *threads, timing)?;
             complain(workload, &comparison, &progress);
             failed += comparison.standings.iter().filter(|s| s.name == PICK && s.has_failed()).count();
@@ -106,10 +126,17 @@ pub(super) fn run(
     }
     let mean = shapes.iter().map(|at| at.regret).sum::<f64>() / shapes.len() as f64;
     let worst = shapes.iter().map(|at| at.regret).fold(1.0, f64::max);
-    let measured = Measured { mean, worst, shapes };
+    let ratios = shapes.iter().filter_map(|at| Some(at.library.as_ref()?.ratio));
+    let least_of_library = ratios.reduce(f64::min);
+    let measured = Measured { mean, worst, least_of_library, shapes };
     arguments.files.print(&text(&measured))?;
     arguments.files.write(&measured, || threads.iter().map(|threads| chart(&measured, *threads)).collect())?;
     if failed > 0 { Err(failed_at(failed)) } else { Ok(()) }
+}
+
+/// The nest as it stands is none.
+fn is_library(name: &str) -> bool {
+    LIBRARIES.iter().any(|library| name.starts_with(library))
 }
 
 fn failed_at(measurements: usize) -> Error {
@@ -128,10 +155,13 @@ fn workloads(setup: &Setup, draw: (usize, u64)) -> Result<Vec<WorkloadInstance>>
 /// What a comparison says; nothing where what is dispatched has no figure.
 fn at_shape(workload: &WorkloadInstance, kernel: String, comparison: &Comparison) -> Option<AtShape> {
     let own = comparison.sample(PICK)?;
-    let rivals = comparison.standings.iter().filter(|standing| standing.name != PICK);
-    let rivals: Vec<(&str, Vec<f64>)> = rivals
+    let others = comparison.standings.iter().filter(|standing| standing.name != PICK);
+    let (libraries, rivals): (Vec<_>, Vec<_>) = others
         .filter_map(|rival| Some((rival.name.as_str(), gains(&rival.outcome.as_ref().ok()?.seconds, &own.seconds))))
-        .collect();
+        .partition(|(name, _)| is_library(name));
+    let library =
+        |(name, gains): (&str, Vec<f64>)| Some(Library { name: name.to_owned(), ratio: (-median(gains)?).exp() });
+    let library = libraries.into_iter().filter_map(library).min_by(|a, b| a.ratio.total_cmp(&b.ratio));
     let ahead = rivals
         .iter()
         .map(|(name, gains)| (*name, median(gains.clone()).unwrap_or_default(), look(gains, rivals.len())));
@@ -146,6 +176,7 @@ fn at_shape(workload: &WorkloadInstance, kernel: String, comparison: &Comparison
         gflops_of_best: gflops(best.map_or(PICK, |(name, ..)| name)),
         best: best.map_or_else(|| kernel.clone(), |(name, ..)| name.to_owned()),
         kernel,
+        library,
     })
 }
 
@@ -161,9 +192,14 @@ fn text(measured: &Measured) -> String {
     let rows: Vec<[String; 6]> = worst.iter().take(LISTED).map(&mut row).collect();
     let table = grid(["shape", "on", "dispatched", "best", "regret", "certain"], rows);
     let certain = measured.shapes.iter().filter(|at| at.certain).count();
+    let least = measured.shapes.iter().filter_map(|at| Some((at, at.library.as_ref()?)));
+    let least = least.min_by(|(_, a), (_, b)| a.ratio.total_cmp(&b.ratio));
+    let library = least.map_or_else(String::new, |(at, Library { name, ratio })| {
+        format!("{ratio:.3} times as fast as {name} at the least, at {} on {}\n", wkl_text(&at.wkl), place(at.threads))
+    });
     format!(
         "\nTime of what is dispatched over that of the best micro-kernel, by pairs at {}: the worst\n{table}\n{}\
-         {:.3} in the mean, {:.3} at worst; more than 2% for certain at {certain}\n",
+         {:.3} in the mean, {:.3} at worst; more than 2% for certain at {certain}\n{library}",
         counted(measured.shapes.len(), "shape"),
         legend.text(),
         measured.mean,

@@ -10,7 +10,9 @@
 //! The machine must be left alone meanwhile. Every step that is done leaves a file in the folder, and is not done again when
 //! the command is: it may be ended at any time. A run that was ended in its midst begins anew, since its time counts.
 
+mod agreement;
 mod figures;
+mod layer;
 mod pace;
 mod runs;
 
@@ -39,26 +41,45 @@ pub(crate) struct Options {
     /// How many trials a search makes in a second, of shipped configs; fails where they are fewer than they must be.
     #[arg(long)]
     pace: bool,
+    /// Whether searches from other seeds, decisions about the same candidates, and measurements of what was chosen agree; fails where they
+    /// do not.
+    #[arg(long)]
+    agreement: bool,
+    /// Whether one search of the kernels of a BERT layer finds as much as one for each, in the same time; fails where it does not.
+    #[arg(long, conflicts_with = "agreement")]
+    layer: bool,
+    /// Decide beside a process that takes a core for a third of the time.
+    #[arg(long, requires = "agreement")]
+    disturb: bool,
 }
 
 /// Runs it; an error is a sentence.
-pub(crate) fn run(mut options: Options) -> Result<(), String> {
+pub(crate) fn run(options: &Options) -> Result<(), String> {
     if options.pace {
         return pace::measure(&options.folder);
     }
+    if options.layer {
+        return layer::measure(&options.folder.join(format!("layer-{}", options.seed)), &options.seed);
+    }
     // Runs with other options are other runs.
-    let name = options.config.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    options.folder.push(format!("{name}-{}-{}", options.trials, options.seed));
-    std::fs::create_dir_all(&options.folder).map_err(|e| format!("{}: {e}", options.folder.display()))?;
-    let runs = Runs::new(&options)?;
+    let Options { config, folder, trials, seed, .. } = options;
+    let name = config.file_stem().unwrap_or_default().to_string_lossy();
+    if options.agreement {
+        let folder = folder.join(format!("{name}-{trials}-agreement"));
+        return agreement::measure(config, &folder, trials, options.disturb);
+    }
+    let folder = folder.join(format!("{name}-{trials}-{seed}"));
+    let runs = Runs::new(config.clone(), folder.clone(), seed)?;
     let enumerated = runs.tune("enumerated", &["--strategy", "enumerate", "--trials", "10000"])?;
-    let trials = options.trials.as_str();
     let joint = runs.tune("joint", &["--strategy", "evolution", "--trials", trials])?;
     let mut single = Vec::new();
     for wkl in runs.instances()? {
         let arguments = ["--strategy", "evolution", "--trials", trials, "--wkl", wkl.as_str()];
         single.push(runs.tune(&wkl, &arguments)?);
     }
-    let compared = runs.compare(&enumerated, &joint, &single)?;
-    print(&Figures { trials: trials.to_owned(), joint, single, compared }, &options.folder.join("tuning.json"))
+    let mut compared = Vec::new();
+    for run in &single {
+        compared.extend(runs.compare(&run.name, &run.name, "blas", &[&enumerated, &joint, run])?);
+    }
+    print(&Figures { trials: trials.to_owned(), joint, single, compared }, &folder.join("tuning.json"))
 }

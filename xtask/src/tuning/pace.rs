@@ -1,7 +1,6 @@
 //! `cargo xtask tuning --pace`: how many trials a search makes in a second, with its defaults, and a failure where they are fewer than
 //! they must be.
 
-use super::Options;
 use super::figures::median;
 use super::runs::Runs;
 use crate::steps::root;
@@ -26,12 +25,10 @@ pub(super) fn measure(folder: &std::path::Path) -> Result<(), String> {
     for (config, least) in LEAST {
         let name = config.rsplit('/').next().unwrap_or(config).trim_end_matches(".json");
         let folder = folder.join(format!("pace-{name}"));
-        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let mut paces = Vec::new();
         for seed in 0..RUNS {
-            let (config, folder, trials) = (root().join(config), folder.clone(), String::new());
-            let options = Options { config, folder, trials, seed: seed.to_string(), pace: true };
-            paces.push(Runs::new(&options)?.pace(&format!("seed-{seed}"))?);
+            let runs = Runs::new(root().join(config), folder.clone(), &seed.to_string())?;
+            paces.push(runs.pace(&format!("seed-{seed}"))?);
         }
         let [trials, tiles] = [0, 1].map(|n| median(paces.iter().map(|pace| pace[n]).collect()).unwrap_or_default());
         let line = format!(

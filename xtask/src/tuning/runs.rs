@@ -6,7 +6,6 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::Options;
 use crate::command::{built, read, succeed, wkl_text};
 
 /// A run that is done.
@@ -20,15 +19,18 @@ pub(super) struct Run {
 }
 
 /// Starts runs.
-pub(super) struct Runs<'a> {
-    options: &'a Options,
+pub(super) struct Runs {
+    config: PathBuf,
+    folder: PathBuf,
+    seed: String,
     program: PathBuf,
 }
 
-impl<'a> Runs<'a> {
-    /// Builds the command as users have it.
-    pub(super) fn new(options: &'a Options) -> Result<Runs<'a>, String> {
-        Ok(Runs { options, program: built()? })
+impl Runs {
+    /// Of a config, with their files in a folder, and random choices that start at a seed. Builds the command as users have it.
+    pub(super) fn new(config: PathBuf, folder: PathBuf, seed: &str) -> Result<Runs, String> {
+        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        Ok(Runs { config, folder, seed: seed.to_owned(), program: built()? })
     }
 
     /// Trials a second of a run as users start it, and register tiles among them.
@@ -41,19 +43,22 @@ impl<'a> Runs<'a> {
         Ok([figure("trials_per_second")?, figure("register_tiles_per_second")?])
     }
 
-    fn file(&self, name: &str, extension: &str) -> PathBuf {
-        self.options.folder.join(format!("{name}.{extension}"))
+    /// A file of a run.
+    pub(super) fn file(&self, name: &str, extension: &str) -> PathBuf {
+        self.folder.join(format!("{name}.{extension}"))
     }
 
-    /// Tunes, unless that is done.
+    /// Tunes, unless that is done. A run that is to be continued has its records.
     pub(super) fn tune(&self, name: &str, arguments: &[&str]) -> Result<Run, String> {
         let file = |extension: &str| self.file(name, extension);
         let [tuned, records, report] = ["tuned.json", "records.jsonl", "json"].map(file);
         if !report.exists() {
-            drop(fs::remove_file(&records));
+            if !arguments.contains(&"--resume") {
+                drop(fs::remove_file(&records));
+            }
             let unfinished = file("part");
             let mut command = self.command("tune");
-            command.args(["--seed", &self.options.seed]).args(arguments);
+            command.args(["--seed", &self.seed]).args(arguments);
             command.arg("--records").arg(&records).arg("--output").arg(&tuned).arg("--json").arg(&unfinished);
             succeed(&mut command)?;
             fs::rename(&unfinished, &report).map_err(|e| format!("{}: {e}", report.display()))?;
@@ -65,34 +70,30 @@ impl<'a> Runs<'a> {
 
     /// The config's instances, as `--wkl` takes them.
     pub(super) fn instances(&self) -> Result<Vec<String>, String> {
-        let config: Value = read(&self.options.config)?;
+        let config: Value = read(&self.config)?;
         let instances = config["wkl_insts"].as_array().cloned().unwrap_or_default();
         Ok(instances.iter().filter_map(Value::as_object).map(wkl_text).collect())
     }
 
-    /// Measures what was found by turns: rows as `dietcode bench` writes them.
-    pub(super) fn compare(&self, enumerated: &Run, joint: &Run, single: &[Run]) -> Result<Vec<Value>, String> {
-        let mut rows = Vec::new();
-        for run in single {
-            let report = self.options.folder.join(format!("{}.compared.json", run.name));
-            if !report.exists() {
-                let unfinished = report.with_extension("part");
-                let mut command = self.command("bench");
-                command.args(["--only", "blas", "--wkl", &run.name]);
-                for found in [enumerated, joint, run] {
-                    command.arg("--beside").arg(&found.tuned);
-                }
-                succeed(command.arg("--json").arg(&unfinished))?;
-                fs::rename(&unfinished, &report).map_err(|e| format!("{}: {e}", report.display()))?;
+    /// Measures what was found by turns at an instance, beside an implementation of `dietcode bench`, unless that is done: its rows.
+    pub(super) fn compare(&self, name: &str, wkl: &str, only: &str, found: &[&Run]) -> Result<Vec<Value>, String> {
+        let report = self.file(name, "compared.json");
+        if !report.exists() {
+            let unfinished = report.with_extension("part");
+            let mut command = self.command("bench");
+            command.args(["--only", only, "--wkl", wkl]);
+            for run in found {
+                command.arg("--beside").arg(&run.tuned);
             }
-            rows.extend(read::<Value>(&report)?["rows"].as_array().cloned().unwrap_or_default());
+            succeed(command.arg("--json").arg(&unfinished))?;
+            fs::rename(&unfinished, &report).map_err(|e| format!("{}: {e}", report.display()))?;
         }
-        Ok(rows)
+        Ok(read::<Value>(&report)?["rows"].as_array().cloned().unwrap_or_default())
     }
 
     fn command(&self, subcommand: &str) -> Command {
         let mut command = Command::new(&self.program);
-        command.arg(subcommand).arg(&self.options.config);
+        command.arg(subcommand).arg(&self.config);
         command
     }
 }
