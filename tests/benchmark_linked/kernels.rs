@@ -90,13 +90,29 @@ const fn launch(host: HostEntry) -> CudaLaunch {
     CudaLaunch { symbol: "by_hand", threads: 32, shared_bytes: 0, blocks: |_| 1, persistent: false, host: Some(host) }
 }
 
-unsafe extern "C" fn right_on_device(_: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+unsafe extern "C" fn right_on_device(
+    _: u32,
+    _: u32,
+    _: u64,
+    args: *mut *mut c_void,
+    _: *const u64,
+    _: *mut c_char,
+    _: u64,
+) -> c_int {
     // SAFETY: it is a launch of `gemm_nt`.
     unsafe { product_on_device(args) };
     0
 }
 
-unsafe extern "C" fn wrong_on_device(_: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+unsafe extern "C" fn wrong_on_device(
+    _: u32,
+    _: u32,
+    _: u64,
+    args: *mut *mut c_void,
+    _: *const u64,
+    _: *mut c_char,
+    _: u64,
+) -> c_int {
     // SAFETY: it is a launch of `gemm_nt`, and the last element is one of C's.
     unsafe {
         let (c, _, elements) = product_on_device(args);

@@ -3,6 +3,7 @@
 //! The kernels are those of `kernels/`, compiled by the system's C++ compiler into shared libraries; `nvcc` compiles the same
 //! files for devices.
 
+mod accesses;
 mod async_copies;
 mod blocks;
 mod copies;

@@ -122,6 +122,15 @@ impl Arg<'_> {
 
     /// Where a kernel for the CPU finds the first element, or the scalar: that stands in the argument, which must stay where
     /// it is.
+    /// Bytes from its first element to the end of its last; 0 of a scalar.
+    #[cfg(feature = "cuda")]
+    pub(in crate::runtime) fn bytes(&self) -> usize {
+        match &self.value {
+            Value::Tensor(_) | Value::Prepared(..) => self.layout.span() * self.dtype.bytes(),
+            Value::Scalar(_) => 0,
+        }
+    }
+
     pub(crate) fn data(&self) -> *mut c_void {
         match &self.value {
             Value::Tensor(data) | Value::Prepared(data, ..) => *data,

@@ -158,7 +158,15 @@ mod device {
 
     use super::{BLENDED, blend, expected, tensors};
 
-    unsafe extern "C" fn whole(_: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+    unsafe extern "C" fn whole(
+        _: u32,
+        _: u32,
+        _: u64,
+        args: *mut *mut c_void,
+        _: *const u64,
+        _: *mut c_char,
+        _: u64,
+    ) -> c_int {
         // SAFETY: each parameter is read as what it is: scalars as themselves, tensors as pointers.
         unsafe {
             let scalar = |at: usize| *(*args.add(at)).cast::<f32>();

@@ -63,6 +63,11 @@ impl Memory {
         Memory { dtype, words: Vec::new(), len: 0 }
     }
 
+    /// Bytes between guards of so many elements on both sides; of memory that is unmapped none.
+    pub(crate) fn bytes_between(&self, guard: usize) -> u64 {
+        self.len.saturating_sub(2 * guard) as u64 * self.dtype.bytes() as u64
+    }
+
     /// Whether it is such.
     pub(crate) fn is_unmapped(&self) -> bool {
         self.len == 0

@@ -11,9 +11,8 @@ use dietcode_core::sketch::Sizes;
 use dietcode_syntax::DType;
 
 use crate::common::instance::{CANARY, GUARD, Instance};
-use crate::common::library::library;
+use crate::common::library::{is_chosen, library};
 use crate::common::memory::Memory;
-use crate::common::settings;
 
 /// One case.
 pub(crate) struct Case {
@@ -94,9 +93,7 @@ impl Lent {
 /// The flags with which the C compiler makes a library: those of a build with `DIETCODE_ALL=1`, and for an eighth of them else, by their text
 /// and the day. Most of what passes and printers get wrong shows without optimization too, for which the compiler takes a twentieth of the time.
 fn level(source: &str) -> &'static [&'static str] {
-    let number = u64::from(blake3::hash(source.as_bytes()).as_bytes()[0]) + settings::seed_of_the_day();
-    let built = settings::all() || number.is_multiple_of(8);
-    if built { &[] } else { &["-O0"] }
+    if is_chosen(source, 8) { &[] } else { &["-O0"] }
 }
 
 fn source(cases: &[Case]) -> String {

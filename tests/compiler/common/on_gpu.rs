@@ -12,9 +12,10 @@ use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::reference::Approx;
 
 use crate::common::instance::{GUARD, Instance};
+use crate::common::library::is_chosen;
 use crate::common::memory::Memory;
 
-type Entry = unsafe extern "C" fn(u32, u32, u64, *mut *mut c_void, *mut c_char, u64) -> c_int;
+type Entry = unsafe extern "C" fn(u32, u32, u64, *mut *mut c_void, *const u64, *mut c_char, u64) -> c_int;
 
 /// One case.
 pub(crate) struct Case {
@@ -35,17 +36,22 @@ impl Case {
 pub(crate) struct Library(libloading::Library);
 
 impl Library {
-    /// Compiles translation units as one file.
+    /// Compiles translation units as one file. All accesses are watched with `DIETCODE_ALL=1`, and of a quarter of the files else, by their
+    /// text and the day.
     pub(crate) fn compile<'u>(compiler: &HostCompiler, units: impl Iterator<Item = &'u CudaUnit>) -> Library {
         // Compiled once for all libraries of a run.
-        static HEADERS: OnceLock<PathBuf> = OnceLock::new();
-        let headers = HEADERS.get_or_init(|| {
-            let headers = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda-host");
+        static HEADERS: [OnceLock<PathBuf>; 2] = [const { OnceLock::new() }; 2];
+        let source: String = units.map(|unit| &*unit.source).collect();
+        let watches = is_chosen(&source, 4);
+        let compiler = if watches { compiler.clone() } else { compiler.unwatched() };
+        let headers = HEADERS[usize::from(watches)].get_or_init(|| {
+            let folder = if watches { "cuda-host" } else { "cuda-host-unwatched" };
+            let headers = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
             headers::write(&headers, HOST_HEADERS).expect("the folder can be written");
             compiler.precompile(&headers, HOST_HEADERS[0].0);
             headers
         });
-        Library::of(compiler, &units.map(|unit| &*unit.source).collect::<String>(), headers)
+        Library::of(&compiler, &source, headers)
     }
 
     /// Compiles a translation unit such that what is read at once for a matrix instruction, rows by `ldmatrix` or an element by each lane, may
@@ -67,7 +73,7 @@ impl Library {
         Library(unsafe { libloading::Library::new(&so) }.expect("the library loads"))
     }
 
-    fn launch(&self, case: &Case, launch: &CudaLaunch, args: &mut [*mut c_void]) {
+    fn launch(&self, case: &Case, launch: &CudaLaunch, (args, bytes): (&mut [*mut c_void], &[u64])) {
         let blocks = case.count(&launch.blocks);
         let grid = if launch.persistent { blocks.min(3) } else { blocks } as u32;
         if grid == 0 {
@@ -78,7 +84,15 @@ impl Library {
         let status = unsafe {
             let entry = self.0.get::<Entry>(format!("{}_host", launch.symbol).as_bytes()).expect("the unit's entry");
             let (threads, shared) = (launch.threads as u32, launch.shared_bytes as u64);
-            entry(grid, threads, shared, args.as_mut_ptr(), error.as_mut_ptr().cast(), error.len() as u64)
+            entry(
+                grid,
+                threads,
+                shared,
+                args.as_mut_ptr(),
+                bytes.as_ptr(),
+                error.as_mut_ptr().cast(),
+                error.len() as u64,
+            )
         };
         let sentence = CStr::from_bytes_until_nul(&error).expect("the sentence ends").to_string_lossy();
         assert_eq!(status, 0, "{sentence}: {}", describe(case));
@@ -112,10 +126,14 @@ impl Library {
         let arg = |(n, pointer): (usize, &mut *mut c_void)| -> *mut c_void {
             if is_scalar(n) { *pointer } else { std::ptr::from_mut(pointer).cast() }
         };
+        let mut tensor_bytes: Vec<u64> = memory.iter().map(|m| m.bytes_between(GUARD)).collect();
+        (0..params.len()).filter(|n| is_scalar(*n)).for_each(|n| tensor_bytes[n] = 0);
+        tensor_bytes.extend(bytes.map(|bytes| bytes as u64));
         let mut args: Vec<*mut c_void> = pointers.iter_mut().enumerate().map(arg).collect();
         args.extend(strides.iter_mut().map(|stride| std::ptr::from_mut(stride).cast::<c_void>()));
         args.extend(shape.iter_mut().map(|value| std::ptr::from_mut(value).cast::<c_void>()));
-        case.unit.launches.iter().for_each(|launch| self.launch(case, launch, &mut args));
+        tensor_bytes.resize(args.len(), 0);
+        case.unit.launches.iter().for_each(|launch| self.launch(case, launch, (&mut args, &tensor_bytes)));
         let behind = &workspace[workspace.len() - GUARD..];
         let is_kept = behind.iter().all(|value| value.to_bits() == f32::NAN.to_bits());
         assert!(is_kept, "written behind the workspace: {}", describe(case));

@@ -7,25 +7,37 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use dietcode_core::codegen::cuda::headers::{self, HOST_HEADERS};
+use dietcode_core::machine::cuda::HostCompiler;
 
-type Entry = unsafe extern "C" fn(u32, u32, u64, *const *mut c_void, *mut c_char, u64) -> c_int;
+type Entry = unsafe extern "C" fn(u32, u32, u64, *const *mut c_void, *const u64, *mut c_char, u64) -> c_int;
 
 /// A file of `kernels/`, compiled.
 pub(crate) struct Kernels(libloading::Library);
 
 /// The value of a kernel's parameter.
 #[derive(Clone, Copy)]
-pub(crate) struct Arg<'a>([u8; 8], PhantomData<&'a ()>);
+pub(crate) struct Arg<'a> {
+    value: [u8; 8],
+    /// Of the memory behind it.
+    bytes: u64,
+    lifetime: PhantomData<&'a ()>,
+}
+
+impl<'a> Arg<'a> {
+    fn tensor(address: usize, bytes: usize) -> Self {
+        Arg { value: address.to_ne_bytes(), bytes: bytes as u64, lifetime: PhantomData }
+    }
+}
 
 impl<'a, T> From<&'a [T]> for Arg<'a> {
     fn from(tensor: &'a [T]) -> Self {
-        Arg((tensor.as_ptr() as usize).to_ne_bytes(), PhantomData)
+        Arg::tensor(tensor.as_ptr() as usize, size_of_val(tensor))
     }
 }
 
 impl<'a, T> From<&'a mut [T]> for Arg<'a> {
     fn from(tensor: &'a mut [T]) -> Self {
-        Arg((tensor.as_mut_ptr() as usize).to_ne_bytes(), PhantomData)
+        Arg::tensor(tensor.as_mut_ptr() as usize, size_of_val(tensor))
     }
 }
 
@@ -33,7 +45,7 @@ impl From<i32> for Arg<'_> {
     fn from(value: i32) -> Self {
         let mut bytes = [0; 8];
         bytes[..4].copy_from_slice(&value.to_ne_bytes());
-        Arg(bytes, PhantomData)
+        Arg { value: bytes, bytes: 0, lifetime: PhantomData }
     }
 }
 
@@ -80,6 +92,22 @@ impl Kernels {
         cell.get_or_init(|| Kernels::compile_with(name, &[]))
     }
 
+    /// A file of `kernels/` as a build compiles kernels for the emulated device: every access is watched.
+    pub(crate) fn watched(name: &'static str) -> &'static Kernels {
+        static COMPILED: OnceLock<(tempfile::TempDir, Kernels)> = OnceLock::new();
+        let (_, kernels) = COMPILED.get_or_init(|| {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            headers::write(folder.path(), HOST_HEADERS).expect("the folder can be written");
+            let library = folder.path().join(name);
+            let compiler = HostCompiler::find().expect("a C++ compiler");
+            let built = compiler.shared_library(&file(name), &library, folder.path()).output().expect("it starts");
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+            // SAFETY: the library has no initialisers. What it says of lines is read from its file.
+            (folder, Kernels(unsafe { libloading::Library::new(library) }.expect("the library loads")))
+        });
+        kernels
+    }
+
     pub(crate) fn compile_with(name: &str, flags: &[&str]) -> Kernels {
         let (_folder, library) = compile(name, &[flags, &["-shared", "-fPIC"]].concat());
         // SAFETY: the library has no initialisers.
@@ -99,12 +127,21 @@ impl Kernels {
         args: &[Arg],
         room: usize,
     ) -> Result<(), String> {
-        let values: Vec<*mut c_void> = args.iter().map(|arg| arg.0.as_ptr().cast_mut().cast()).collect();
+        let values: Vec<*mut c_void> = args.iter().map(|arg| arg.value.as_ptr().cast_mut().cast()).collect();
+        let bytes: Vec<u64> = args.iter().map(|arg| arg.bytes).collect();
         let mut error = vec![b'?'; room];
         // SAFETY: the entry has this type, and the tensors are borrowed for as long as the arguments are.
         let status = unsafe {
             let entry = self.0.get::<Entry>(format!("{symbol}_host").as_bytes()).expect("the file has this kernel");
-            entry(grid, block, shared_bytes, values.as_ptr(), error.as_mut_ptr().cast(), error.len() as u64)
+            entry(
+                grid,
+                block,
+                shared_bytes,
+                values.as_ptr(),
+                bytes.as_ptr(),
+                error.as_mut_ptr().cast(),
+                error.len() as u64,
+            )
         };
         let length = error.iter().position(|byte| *byte == 0).expect("the sentence ends");
         let sentence = String::from_utf8(error[..length].to_vec()).expect("the sentence is text");

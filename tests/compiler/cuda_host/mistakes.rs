@@ -57,7 +57,7 @@ fn every_mistake_is_told_with_block_and_thread() {
 fn a_sentence_is_cut_to_the_room_it_has() {
     let kernels = Kernels::of("mistakes");
     for (room, expected) in [(10, "block (0,"), (2, "b"), (1, "")] {
-        let error = kernels.launch_with_room("traps", (3, 3, 0), args![&mut [0.0f32][..]], room).unwrap_err();
+        let error = kernels.launch_with_room("traps", (1, 3, 0), args![&mut [0.0f32][..]], room).unwrap_err();
         assert_eq!(error, expected);
     }
 }

@@ -80,12 +80,14 @@ pub struct CudaImage<'a> {
 /// A kernel on the emulated device, as `DIETCODE_ENTRY` defines it: runs all blocks of a grid, and returns 0, or writes a
 /// NUL-terminated sentence of at most `error_len` bytes to `error` and returns something else.
 ///
-/// `args` are the parameters of the launch, as the table at the top of this module's file lists them.
+/// `args` are the parameters of the launch, as the table at the top of this module's file lists them, and `tensor_bytes` for each of them the
+/// bytes of memory behind it, 0 of a value; accesses to what lies beside end the launch.
 pub type HostEntry = unsafe extern "C" fn(
     grid: u32,
     block: u32,
     shared_bytes: u64,
     args: *mut *mut c_void,
+    tensor_bytes: *const u64,
     error: *mut c_char,
     error_len: u64,
 ) -> c_int;

@@ -66,6 +66,7 @@ unsafe extern "C" fn whole(
     block: u32,
     shared_bytes: u64,
     args: *mut *mut c_void,
+    _: *const u64,
     _: *mut c_char,
     _: u64,
 ) -> c_int {
@@ -84,7 +85,15 @@ unsafe extern "C" fn whole(
 }
 
 /// The first launch of split sums: half of each sum a block, in the workspace, which is full of NaNs.
-unsafe extern "C" fn halves(grid: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+unsafe extern "C" fn halves(
+    grid: u32,
+    _: u32,
+    _: u64,
+    args: *mut *mut c_void,
+    _: *const u64,
+    _: *mut c_char,
+    _: u64,
+) -> c_int {
     // SAFETY: it is a launch of `dense` with a workspace of two floats per element of the output.
     unsafe {
         let dense = Dense::read(args, true);
@@ -102,7 +111,15 @@ unsafe extern "C" fn halves(grid: u32, _: u32, _: u64, args: *mut *mut c_void, _
 }
 
 /// The second one adds them.
-unsafe extern "C" fn add(grid: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+unsafe extern "C" fn add(
+    grid: u32,
+    _: u32,
+    _: u64,
+    args: *mut *mut c_void,
+    _: *const u64,
+    _: *mut c_char,
+    _: u64,
+) -> c_int {
     assert_eq!(grid, 1);
     // SAFETY: as above.
     unsafe {
@@ -117,7 +134,15 @@ unsafe extern "C" fn add(grid: u32, _: u32, _: u64, args: *mut *mut c_void, _: *
 }
 
 /// Says what is wrong, at more length than there is room for.
-unsafe extern "C" fn fails(_: u32, _: u32, _: u64, _: *mut *mut c_void, error: *mut c_char, len: u64) -> c_int {
+unsafe extern "C" fn fails(
+    _: u32,
+    _: u32,
+    _: u64,
+    _: *mut *mut c_void,
+    _: *const u64,
+    error: *mut c_char,
+    len: u64,
+) -> c_int {
     let sentence = "thread 5 of block 2 missed a barrier".bytes().chain(std::iter::repeat(b'!'));
     for (at, byte) in sentence.take(len as usize).enumerate() {
         // SAFETY: there are `len` bytes.

@@ -16,13 +16,29 @@ thread_local! {
     static WORKSPACE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-unsafe extern "C" fn record(grid: u32, block: u32, shared: u64, _: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+unsafe extern "C" fn record(
+    grid: u32,
+    block: u32,
+    shared: u64,
+    _: *mut *mut c_void,
+    _: *const u64,
+    _: *mut c_char,
+    _: u64,
+) -> c_int {
     LAUNCHES.with_borrow_mut(|launches| launches.push((grid, block, shared)));
     0
 }
 
 /// Reads as many bytes of its workspace as its shape variable says, and overwrites them.
-unsafe extern "C" fn look(_: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+unsafe extern "C" fn look(
+    _: u32,
+    _: u32,
+    _: u64,
+    args: *mut *mut c_void,
+    _: *const u64,
+    _: *mut c_char,
+    _: u64,
+) -> c_int {
     // SAFETY: the parameters are the workspace and a shape variable.
     let bytes = unsafe {
         let len = *(*args.add(1)).cast::<i32>() as usize;
@@ -134,7 +150,15 @@ fn too_much_shared_memory_is_an_error() {
 }
 
 /// Reads a tensor's pointer and strides and two shape variables as the parameters are laid out.
-unsafe extern "C" fn parameters(_: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+unsafe extern "C" fn parameters(
+    _: u32,
+    _: u32,
+    _: u64,
+    args: *mut *mut c_void,
+    _: *const u64,
+    _: *mut c_char,
+    _: u64,
+) -> c_int {
     // SAFETY: the parameters are two tensors, of ranks 3 and 1, and two shape variables.
     unsafe {
         let tensor = |at: usize| **(*args.add(at)).cast::<*const f32>();

@@ -17,7 +17,15 @@ mod generated {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn small_host(_: u32, _: u32, _: u64, _: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+unsafe extern "C" fn small_host(
+    _: u32,
+    _: u32,
+    _: u64,
+    _: *mut *mut c_void,
+    _: *const u64,
+    _: *mut c_char,
+    _: u64,
+) -> c_int {
     7
 }
 
@@ -105,7 +113,7 @@ fn the_constants_are_those_of_the_entries() {
     assert_eq!(split.launches[0].shared_bytes, 49152);
     let entry = small.launches[0].host.unwrap();
     // SAFETY: it looks at nothing.
-    assert_eq!(unsafe { entry(1, 1, 0, std::ptr::null_mut(), std::ptr::null_mut(), 0) }, 7);
+    assert_eq!(unsafe { entry(1, 1, 0, std::ptr::null_mut(), std::ptr::null(), std::ptr::null_mut(), 0) }, 7);
     assert!(matches!(&generated::NONE, CudaTableSource::Skipped("it has \"none\"")));
 }
 

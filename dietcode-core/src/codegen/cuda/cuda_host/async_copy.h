@@ -6,9 +6,13 @@ namespace dietcode_host {
 
 /* Carries out a thread's copies of the groups before `group`, in the order they were issued. */
 inline void finish_copies(Thread &thread, unsigned group) {
+  const Noted noted;
   size_t done = 0;
-  for (; done < thread.copies.size() && thread.copies[done].group < group; ++done)
-    memcpy(thread.copies[done].to, thread.copies[done].data, thread.copies[done].bytes);
+  for (; done < thread.copies.size() && thread.copies[done].group < group; ++done) {
+    const AsyncCopy &copy = thread.copies[done];
+    noted(thread, copy.to, copy.bytes, Kind::write, {nullptr, 0});
+    memcpy(copy.to, copy.data, copy.bytes);
+  }
   thread.copies.erase(thread.copies.begin(), thread.copies.begin() + static_cast<ptrdiff_t>(done));
 }
 
@@ -21,13 +25,17 @@ inline void require_no_copies() {
 
 }  // namespace dietcode_host
 
-template <int BYTES> void dietcode_cp_async(void *to, const void *from, int bytes) {
+template <int BYTES>
+void dietcode_cp_async(void *to, const void *from, int bytes, dietcode_host::Site site = dietcode_host::Site::here()) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
   using namespace dietcode_host;
   require_aligned(to, BYTES, "cp.async");
   require_aligned(from, BYTES, "cp.async");
   require_inside(to, BYTES, "cp.async");
   Thread &thread = *block->running;
+  const Noted noted;
+  noted(thread, from, static_cast<size_t>(bytes), Kind::read, site);
+  noted(thread, to, BYTES, Kind::copy, site);
   AsyncCopy copy = {static_cast<char *>(to), BYTES, thread.groups, {}};
   memcpy(copy.data, from, static_cast<size_t>(bytes));
   poison(to, BYTES);

@@ -11,8 +11,10 @@ template <class T> struct Same {
 template <class T> using As = typename Same<T>::type;
 
 /* Replaces *at by change(*at); what it was before. */
-template <class T, class F> T atomic_change(T *at, F change) {
+template <class T, class F> DIETCODE_HOST_UNWATCHED T atomic_change(T *at, F change, Site site) {
   require_aligned(at, sizeof(T), "an atomic access");
+  const Noted noted;
+  noted(*block->running, at, sizeof(T), Kind::add, site);
   T before, after;
   __atomic_load(at, &before, __ATOMIC_RELAXED);
   do {
@@ -23,20 +25,20 @@ template <class T, class F> T atomic_change(T *at, F change) {
 
 }  // namespace dietcode_host
 
-template <class T> T atomicAdd(T *at, dietcode_host::As<T> x) {
-  return dietcode_host::atomic_change(at, [x](T before) { return static_cast<T>(before + x); });
+template <class T> T atomicAdd(T *at, dietcode_host::As<T> x, dietcode_host::Site site = dietcode_host::Site::here()) {
+  return dietcode_host::atomic_change(at, [x](T before) { return static_cast<T>(before + x); }, site);
 }
-template <class T> T atomicMax(T *at, dietcode_host::As<T> x) {
-  return dietcode_host::atomic_change(at, [x](T before) { return before < x ? x : before; });
+template <class T> T atomicMax(T *at, dietcode_host::As<T> x, dietcode_host::Site site = dietcode_host::Site::here()) {
+  return dietcode_host::atomic_change(at, [x](T before) { return before < x ? x : before; }, site);
 }
-template <class T> T atomicMin(T *at, dietcode_host::As<T> x) {
-  return dietcode_host::atomic_change(at, [x](T before) { return x < before ? x : before; });
+template <class T> T atomicMin(T *at, dietcode_host::As<T> x, dietcode_host::Site site = dietcode_host::Site::here()) {
+  return dietcode_host::atomic_change(at, [x](T before) { return x < before ? x : before; }, site);
 }
-template <class T> T atomicExch(T *at, dietcode_host::As<T> x) {
-  return dietcode_host::atomic_change(at, [x](T) { return x; });
+template <class T> T atomicExch(T *at, dietcode_host::As<T> x, dietcode_host::Site site = dietcode_host::Site::here()) {
+  return dietcode_host::atomic_change(at, [x](T) { return x; }, site);
 }
-template <class T> T atomicCAS(T *at, dietcode_host::As<T> expected, dietcode_host::As<T> x) {
-  return dietcode_host::atomic_change(at, [=](T before) { return before == expected ? x : before; });
+template <class T> T atomicCAS(T *at, dietcode_host::As<T> expected, dietcode_host::As<T> x, dietcode_host::Site site = dietcode_host::Site::here()) {
+  return dietcode_host::atomic_change(at, [=](T before) { return before == expected ? x : before; }, site);
 }
 
 #endif

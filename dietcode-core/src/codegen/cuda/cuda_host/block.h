@@ -63,8 +63,15 @@ struct AsyncCopy {
   char data[16];
 };
 
+/* Some addresses. */
+struct Range {
+  const char *begin, *end;
+  DIETCODE_HOST_UNWATCHED bool has(const char *at) const { return at >= begin && at < end; }
+};
+
 struct Thread {
   Fiber fiber;
+  Range stack;
   uint3 index;
   State state;
   /* Where it waits. */
@@ -72,9 +79,14 @@ struct Thread {
   WarpFunction function;
   std::vector<AsyncCopy> copies;
   unsigned groups;
+  unsigned number;
+  /* More than 0: what it does to memory is not the kernel's, or is noted otherwise. */
+  unsigned unwatched;
 };
 
 class SharedMemory;
+class Watched;
+class Tensors;
 
 /* The block that is being carried out. */
 struct Block {
@@ -82,12 +94,26 @@ struct Block {
   std::vector<Thread> threads;
   Thread *running;
   Fiber scheduler;
+  /* Which of the grid it is, from 1 on; how many barriers it has passed, and how many __syncwarp each of its warps. */
+  uint32_t number, interval;
+  uint32_t epochs[32];
   SharedMemory *shared;
+  Watched *watched;
+  /* Arrays under __shared__, where they are watched. */
+  Watched *static_shared;
+  /* What of the emulator's own is among them. */
+  Range own[5];
+  Tensors *tensors;
   void (*kernel)(void *);
   void *arguments;
   std::string error;
 
   unsigned number_of(const Thread &thread) const { return static_cast<unsigned>(&thread - threads.data()); }
+  static uint3 index_of(uint64_t n) {
+    const uint64_t rest = n / gridDim.x;
+    return {static_cast<unsigned>(n % gridDim.x), static_cast<unsigned>(rest % gridDim.y), static_cast<unsigned>(rest / gridDim.y)};
+  }
+  static std::string name_of(uint64_t n) { return "block " + text(index_of(n)); }
   std::string name() const { return "block " + text(index); }
   std::string name(const Thread &thread) const { return name() + ", thread " + text(thread.index); }
   /* Says what a thread does that has not come where it should have. */
@@ -135,7 +161,7 @@ struct Failed {};
                                      dietcode_host::text(dietcode_host::Site{__FILE__, __LINE__}).c_str()))
 #endif
 
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+DIETCODE_HOST_UNWATCHED inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+DIETCODE_HOST_UNWATCHED inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 #endif

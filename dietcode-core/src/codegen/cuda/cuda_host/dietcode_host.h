@@ -9,13 +9,17 @@
  *   memory      shared memory starts as NaN, and so does what cp.async will write, until the thread waits for it.
  *   mistakes    a thread that misses a barrier or a warp's function, a misaligned vector, a write past shared memory, a copy that
  *               nobody waits for, __trap, assert: the launch ends with a sentence that names block and thread.
+ *   accesses    compiled with -fsanitize=thread: what lies outside of a tensor or of shared memory, what nobody has written, and
+ *               what another thread accesses with nothing between, ends the launch with a sentence that names both, see accesses.h.
  *
- * Only dynamic shared memory can be poisoned and guarded: arrays under __shared__ are plain variables here.
+ * Only dynamic shared memory can be poisoned and guarded: arrays under __shared__ are variables of the machine's thread here.
  */
 #ifndef DIETCODE_HOST_H
 #define DIETCODE_HOST_H
 
 #include <assert.h>
+#include <dlfcn.h>
+#include <link.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,6 +30,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <memory>
 #include <new>
 #include <string>
 #include <type_traits>
@@ -41,6 +46,7 @@
 #include "order.h"
 #include "block.h"
 #include "shared_memory.h"
+#include "accesses.h"
 #include "async_copy.h"
 #include "schedule.h"
 #include "warp.h"

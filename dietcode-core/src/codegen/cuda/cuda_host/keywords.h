@@ -1,4 +1,4 @@
-/* The words that CUDA adds to C++. */
+/* The words that CUDA adds to C++, and those of the emulator itself. */
 #ifndef DIETCODE_HOST_KEYWORDS_H
 #define DIETCODE_HOST_KEYWORDS_H
 
@@ -20,5 +20,16 @@
 inline int dietcode_own(int x, bool) { return x; }
 #define DIETCODE_MAY_ALIAS __attribute__((may_alias))
 #define DIETCODE_DYNAMIC_SHARED(name) unsigned char *const name = dietcode_host::dynamic_shared_memory();
+
+/* Whether the compiler tells of each access, see accesses.h. */
+#if defined(__SANITIZE_THREAD__)
+#define DIETCODE_HOST_WATCHES
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DIETCODE_HOST_WATCHES
+#endif
+#endif
+/* Of a function that does what hardware or the emulator does, not the kernel: the compiler tells nothing of it. */
+#define DIETCODE_HOST_UNWATCHED __attribute__((no_sanitize("thread")))
 
 #endif

@@ -24,7 +24,7 @@ inline std::string check_launch(dim3 grid, dim3 shape, unsigned long long shared
 }
 
 /* The number in DIETCODE_HOST_SEED, or one for each launch of a process; what is wrong with it. */
-inline std::string read_seed(uint64_t *seed) {
+DIETCODE_HOST_UNWATCHED inline std::string read_seed(uint64_t *seed) {
   static uint64_t launches = 0;
   const char *setting = getenv("DIETCODE_HOST_SEED");
   char *end = nullptr;
@@ -39,23 +39,35 @@ struct Current {
   ~Current() { block = nullptr; }
 };
 
-/* Runs all blocks of a launch; the sentence that says how it failed. */
-inline std::string run_grid(void (*kernel)(void *), void *arguments, size_t shared_bytes, uint64_t seed) {
+/* Runs all blocks of a launch, the last one first for odd seeds; the sentence that says how it failed. */
+inline std::string run_grid(void (*kernel)(void *), void *arguments, size_t shared_bytes, uint64_t seed, Tensors *tensors) {
   const size_t threads = static_cast<size_t>(blockDim.x) * blockDim.y * blockDim.z;
   const Stacks stacks(threads);
   SharedMemory shared(shared_bytes);
+  Watched watched("dynamic shared memory", shared.begin(), shared_bytes, true, true, shared.low(), shared.high());
   Order order(seed);
   Block it = {};
   it.threads.resize(threads);
   it.shared = &shared;
+  it.watched = &watched;
+  char *locals;
+  size_t bytes;
+  std::unique_ptr<Watched> static_shared;
+  if (WATCHES && find_thread_locals(&locals, &bytes))
+    static_shared = std::make_unique<Watched>("static shared memory", locals, bytes, true, false, locals, locals + bytes);
+  it.static_shared = static_shared.get();
+  const auto range = [](auto &own) { return Range{reinterpret_cast<char *>(&own), reinterpret_cast<char *>(&own + 1)}; };
+  Range *own = it.own;
+  for (const Range &of : {range(threadIdx), range(blockIdx), range(blockDim), range(gridDim), range(block)}) *own++ = of;
+  it.tensors = tensors;
   it.kernel = kernel;
   it.arguments = arguments;
   const Current current(it);
   const uint64_t blocks = static_cast<uint64_t>(gridDim.x) * gridDim.y * gridDim.z;
-  for (uint64_t n = 0; n < blocks && it.error.empty(); ++n) {
-    const uint64_t rest = n / gridDim.x;
-    it.index = {static_cast<unsigned>(n % gridDim.x), static_cast<unsigned>(rest % gridDim.y),
-                static_cast<unsigned>(rest / gridDim.y)};
+  for (uint64_t done = 0; done < blocks && it.error.empty(); ++done) {
+    const uint64_t n = seed % 2 == 0 ? done : blocks - 1 - done;
+    it.number = static_cast<uint32_t>(n) + 1;
+    it.index = Block::index_of(n);
     blockIdx = it.index;
     run_block(it, stacks, order);
   }
@@ -64,7 +76,8 @@ inline std::string run_grid(void (*kernel)(void *), void *arguments, size_t shar
 }
 
 /* Launches body(), the kernel with its arguments. */
-template <class F> std::string launch(dim3 grid, dim3 shape, unsigned long long shared_bytes, F &body) {
+template <class F>
+std::string launch(dim3 grid, dim3 shape, unsigned long long shared_bytes, F &body, Tensors *tensors = nullptr) {
   std::string wrong = check_launch(grid, shape, shared_bytes);
   uint64_t seed;
   if (wrong.empty()) wrong = read_seed(&seed);
@@ -72,7 +85,7 @@ template <class F> std::string launch(dim3 grid, dim3 shape, unsigned long long 
   gridDim = grid;
   blockDim = shape;
   try {
-    return run_grid([](void *body) { (*static_cast<F *>(body))(); }, &body, shared_bytes, seed);
+    return run_grid([](void *body) { (*static_cast<F *>(body))(); }, &body, shared_bytes, seed, tensors);
   } catch (const std::bad_alloc &) {
     return "no memory for the stacks and the shared memory of a block";
   }
@@ -87,16 +100,22 @@ std::string launch_values(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned 
 
 /* A kernel on the addresses of its parameters' values, as cuLaunchKernel has them. */
 template <class... P, size_t... I>
-std::string launch_addresses(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, void **values,
-                             std::index_sequence<I...>) {
+std::string launch_addresses(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, void **theirs,
+                             const unsigned long long *bytes, std::index_sequence<I...>) {
+  const bool are_mutable[] = {!std::is_const_v<std::remove_pointer_t<P>>...};
+  Tensors tensors(theirs, bytes, are_mutable, sizeof...(P));
+  void **const values = tensors.arguments(theirs);
   auto body = [&] { kernel(*static_cast<P *>(values[I])...); };
-  return launch(grid, shape, shared_bytes, body);
+  const std::string wrong = launch(grid, shape, shared_bytes, body, &tensors);
+  tensors.give_back();
+  return wrong;
 }
 
 template <class... P>
-int launch_entry(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, void **values, char *error,
-                 unsigned long long error_len) {
-  const std::string wrong = launch_addresses(kernel, grid, shape, shared_bytes, values, std::index_sequence_for<P...>());
+int launch_entry(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, void **values,
+                 const unsigned long long *bytes, char *error, unsigned long long error_len) {
+  const std::string wrong =
+      launch_addresses(kernel, grid, shape, shared_bytes, values, bytes, std::index_sequence_for<P...>());
   if (error_len > 0) snprintf(error, error_len, "%s", wrong.c_str());
   return wrong.empty() ? 0 : 1;
 }
@@ -107,12 +126,14 @@ int launch_entry(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long
 #define DIETCODE_LAUNCH(kernel, grid, block, shared_bytes, ...) \
   dietcode_host::launch_values(kernel, grid, block, shared_bytes, ##__VA_ARGS__)
 
-/* int <symbol>_host(…) launches kernel `symbol` on args, the addresses of its parameters' values. 0, or another number and a
- * sentence in `error`, cut to error_len bytes with the final zero. */
-#define DIETCODE_ENTRY(symbol)                                                                                              \
-  extern "C" __attribute__((visibility("default"))) int symbol##_host(                                                      \
-      unsigned grid, unsigned block, unsigned long long shared_bytes, void **args, char *error, unsigned long long error_len) { \
-    return dietcode_host::launch_entry(symbol, grid, block, shared_bytes, args, error, error_len);                          \
+/* int <symbol>_host(…) launches kernel `symbol` on args, the addresses of its parameters' values, of which those are tensors for which
+ * `bytes` has another number than 0, unless it is null: then nothing is known of their extents. 0, or another number and a sentence in
+ * `error`, cut to error_len bytes with the final zero. */
+#define DIETCODE_ENTRY(symbol)                                                                                          \
+  extern "C" __attribute__((visibility("default"))) int symbol##_host(                                                  \
+      unsigned grid, unsigned block, unsigned long long shared_bytes, void **args, const unsigned long long *bytes, char *error, \
+      unsigned long long error_len) {                                                                                   \
+    return dietcode_host::launch_entry(symbol, grid, block, shared_bytes, args, bytes, error, error_len);               \
   }
 
 #endif

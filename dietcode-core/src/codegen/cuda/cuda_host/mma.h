@@ -25,9 +25,14 @@ template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsi
     unsigned *d;
   } mine = {row, d};
   meet(name, site, WHOLE_WARP, mine, [](Lane *const(&lanes)[32]) {
+    const Noted noted;
+    const Thread *const first = block->running - lane_of(*block->running);
     for (unsigned m = 0; m < COUNT; ++m) {
       unsigned short matrix[8][8];
-      for (unsigned r = 0; r < 8; ++r) memcpy(matrix[r], lanes[8 * m + r]->row, 16);
+      for (unsigned r = 0; r < 8; ++r) {
+        noted(first[8 * m + r], lanes[8 * m + r]->row, 16, Kind::read, first[8 * m + r].site);
+        memcpy(matrix[r], lanes[8 * m + r]->row, 16);
+      }
       unsigned banks = 0;
       for (unsigned r = 0; r < 8; ++r) banks |= 1u << reinterpret_cast<uintptr_t>(lanes[8 * m + r]->row) % 128 / 16;
       if (FORBID_BANK_CONFLICTS && banks != 0xff) fail("8 rows of ldmatrix lie in the quads of banks 0x%02x, expected 0xff", banks);

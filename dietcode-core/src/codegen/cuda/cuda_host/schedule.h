@@ -23,6 +23,7 @@ inline void resume(Block &block, Thread &thread) {
   threadIdx = thread.index;
   block.running = &thread;
   block.scheduler.change_to(thread.fiber);
+  block.running = nullptr;
 }
 
 /* A thread of this warp waits for one that will not come: says which. */
@@ -89,23 +90,30 @@ inline bool pass_barrier(Block &block) {
     block.error = block.name() + text(": byte %lld of dynamic shared memory, which has %zu bytes, was written before ", offset,
                                       block.shared->bytes) +
                   (first ? "the __syncthreads of " + text(first->site) : "the end");
+  for (Watched *watched : {block.watched, block.static_shared})
+    if (watched && block.error.empty()) block.error = watched->end_interval();
   if (first == nullptr) return false;
   for (const Thread &thread : block.threads)
     if (block.error.empty() && (thread.state != State::at_barrier || thread.site != first->site))
       block.error = block.name() + ": " + block.excuse(*first) + ", but " + block.excuse(thread);
   for (Thread &thread : block.threads) thread.state = State::ready;
+  ++block.interval;
   return true;
 }
 
 /* Places the block's threads at the kernel's beginning. */
 inline void begin_block(Block &block, const Stacks &stacks) {
   block.shared->clear();
+  block.interval = 0;
   for (unsigned number = 0; number < block.threads.size(); ++number) {
     Thread &thread = block.threads[number];
     thread.index = {number % blockDim.x, number / blockDim.x % blockDim.y, number / blockDim.x / blockDim.y};
     thread.state = State::ready;
     thread.copies.clear();
     thread.groups = 0;
+    thread.number = number;
+    thread.unwatched = 0;
+    thread.stack = {stacks[number], stacks[number] + Stacks::BYTES};
     thread.fiber.prepare(stacks[number], Stacks::BYTES, run_thread);
   }
 }

@@ -35,6 +35,9 @@ public:
   }
 
   char *begin() const { return first + CANARY + ALIGNMENT; }
+  /* It, and what belongs to nothing beside it. */
+  char *low() const { return first; }
+  char *high() const { return first + extent; }
   void clear() { memcpy(first, clean.data(), extent); }
 
   /* Whether `size` bytes at an address are near this memory, but not in it. */

@@ -116,7 +116,11 @@ inline int __all_sync(unsigned mask, int predicate, dietcode_host::Site site = d
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu, dietcode_host::Site site = dietcode_host::Site::here()) {
   char nothing = 0;
-  dietcode_host::meet("__syncwarp", site, mask, nothing, [](char *const(&)[32]) {});
+  dietcode_host::meet("__syncwarp", site, mask, nothing, [](char *const(&lanes)[32]) {
+    bool all = true;
+    for (char *lane : lanes) all &= lane != nullptr;
+    if (all) ++dietcode_host::block->epochs[dietcode_host::block->running->number / 32];
+  });
 }
 
 #endif

@@ -51,12 +51,12 @@ pub unsafe fn launch(device: &Device, kernel: &LoadedKernel, extent: Extent<'_>,
     let bytes = usize::try_from(extent.workspace_bytes).unwrap_or(0);
     device.context.workspaces.with(device, bytes, |workspace| {
         if kernel.uses_workspace {
-            params.set_workspace(workspace);
+            params.set_workspace(workspace, bytes);
         }
-        let pointers = params.pointers();
+        let pointers = (&*params.pointers(), &*params.tensor_bytes());
         let mut carried_out = kernel.launches.iter().zip(grids).filter(|(_, grid)| *grid > 0);
         // SAFETY: as the caller vouches; the parameters are those that `table` states.
-        carried_out.try_for_each(|(launch, grid)| unsafe { launching.one(launch, grid, &pointers) })
+        carried_out.try_for_each(|(launch, grid)| unsafe { launching.one(launch, grid, pointers) })
     })
 }
 
@@ -126,12 +126,12 @@ impl Launching<'_> {
 
     /// # Safety
     /// As for [`launch`].
-    unsafe fn one(&self, launch: &Loaded, grid: u32, params: &[*mut c_void]) -> Result<()> {
+    unsafe fn one(&self, launch: &Loaded, grid: u32, (params, bytes): (&[*mut c_void], &[u64])) -> Result<()> {
         match (&launch.code, &self.device.stream) {
             // SAFETY: as the caller vouches.
             (Code::Device(function), Some(stream)) => unsafe { self.on_stream(stream, function, launch, grid, params) },
             // SAFETY: as the caller vouches.
-            (Code::Emulated(entry), _) => unsafe { self.emulated(*entry, launch, grid, params) },
+            (Code::Emulated(entry), _) => unsafe { self.emulated(*entry, launch, grid, (params, bytes)) },
             (Code::Device(_), None) => {
                 unreachable!("only the emulated device has no stream, and it loads no functions")
             }
@@ -165,12 +165,18 @@ impl Launching<'_> {
 
     /// # Safety
     /// As for [`launch`].
-    unsafe fn emulated(&self, entry: HostEntry, launch: &Loaded, grid: u32, params: &[*mut c_void]) -> Result<()> {
+    unsafe fn emulated(
+        &self,
+        entry: HostEntry,
+        launch: &Loaded,
+        grid: u32,
+        (params, bytes): (&[*mut c_void], &[u64]),
+    ) -> Result<()> {
         let mut sentence = [0 as c_char; 1024];
         let (shared, len) = (u64::from(launch.shared_bytes), sentence.len() as u64);
         let args = params.as_ptr().cast_mut();
         // SAFETY: as the caller vouches; an entry only reads the parameters.
-        let status = unsafe { entry(grid, launch.threads, shared, args, sentence.as_mut_ptr(), len) };
+        let status = unsafe { entry(grid, launch.threads, shared, args, bytes.as_ptr(), sentence.as_mut_ptr(), len) };
         if status == 0 {
             return Ok(());
         }
