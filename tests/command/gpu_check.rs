@@ -176,7 +176,7 @@ fn wrong_micro_kernels_are_told_and_the_run_goes_on() {
     let place = Place::new();
     // A compiler that breaks sums of f32 in the set's own micro-kernel, which is named after its register tile.
     let compiler = place.path("broken-c++");
-    let script = "#!/bin/sh\nfor a in \"$@\"; do case \"$a\" in *-2x2_*.cu) sed -i 's/ + x_shared/ - x_shared/g' \"$a\";; esac; done\nexec c++ \"$@\"\n";
+    let script = "#!/bin/sh\nfor a in \"$@\"; do case \"$a\" in *-2x2_*.cu) sed -i 's/ + x_shared\\[/ - x_shared[/g' \"$a\";; esac; done\nexec c++ \"$@\"\n";
     fs::write(&compiler, script).unwrap();
     fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).unwrap();
     let (status, table, said) = place.rehearse(Some(&compiler));
