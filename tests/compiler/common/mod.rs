@@ -10,6 +10,7 @@ pub(crate) mod memory;
 pub(crate) mod nests;
 pub(crate) mod on_cpu;
 pub(crate) mod on_gpu;
+pub(crate) mod redrawn;
 pub(crate) mod rows;
 pub(crate) mod schedules;
 pub(crate) mod settings;
