@@ -74,8 +74,8 @@ pub(crate) fn check_on_gpu(rows: &[Row]) {
     for row in rows {
         let def = kernel(row.source);
         let given = row.on_gpu.iter().map(|parameters| serde_json::from_str(parameters).expect("parameters"));
-        let default = ["sm_75", "sm_90"].map(|name| Blocked::default_for(&frontend::program(&def), device(name)));
-        for blocked in given.chain(default.into_iter().flatten()) {
+        let default = |name| Blocked::default_for(&frontend::program(&def), device(name)).expect("there is one");
+        for blocked in given.chain(["sm_75", "sm_90"].map(default)) {
             let unit = units::blocked(&def, &blocked, device("sm_90")).unwrap_or_else(|e| panic!("{e}\n{def}"));
             check_unit(&unit, instances(&def, row.shapes));
         }
