@@ -176,6 +176,7 @@ fn helpers_spin_for_the_time_that_was_set_and_park() {
     set_spin_time(Duration::ZERO).unwrap();
     assert!(set_spin_time(MAX_SPIN_TIME + Duration::from_micros(1)).is_err());
     with_threads(2, call);
+    assert_eq!(helpers(), 1);
     // A helper that was invited and came late has begun by then.
     std::thread::sleep(Duration::from_millis(50));
     let before = cpu_time();

@@ -105,21 +105,24 @@ mod tests {
         };
         let core = allowed()[0];
         let stop = AtomicBool::new(false);
-        std::thread::scope(|scope| {
+        let is_clean = std::thread::scope(|scope| {
             scope.spawn(|| {
                 keep_on(0, &[core]);
                 while !stop.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
             });
-            scope.spawn(|| {
+            let watched = scope.spawn(|| {
                 keep_on(0, &[core]);
                 let watch = Watch::start();
                 work(Duration::from_millis(100));
-                assert!(!watch.is_clean(), "both wanted the core all the time");
-                stop.store(true, Ordering::Relaxed);
+                watch.is_clean()
             });
+            let is_clean = watched.join();
+            stop.store(true, Ordering::Relaxed);
+            is_clean.unwrap()
         });
+        assert!(!is_clean, "both wanted the core all the time");
     }
 
     #[test]

@@ -121,6 +121,7 @@ fn a_child_has_each_axis_of_one_parent() {
     let space = space(DENSE, cpu());
     let (bounded, _) = drawn(&space, "w_place");
     let mut rng = StdRng::seed_from_u64(2);
+    let mut children = 0;
     for _ in 0..50 {
         let [a, b] = [bounded.sample(&mut rng), bounded.sample(&mut rng)];
         let Some(child) = crossover::crossover(&bounded, &a, &b, &mut rng) else { continue };
@@ -131,7 +132,9 @@ fn a_child_has_each_axis_of_one_parent() {
             assert!(child == a || child == b, "{child:?} of {a:?} and {b:?}");
         }
         assert!(values[2] != values[0] && values[2] != values[1]);
+        children += 1;
     }
+    assert!(children > 25, "{children} of 50 pairs have a child");
     let other = space.sketches.iter().find(|sketch| !bounded.is_of(sketch)).expect("there are several");
     let stranger = space.complete(other, &mut rng).expect("it has a draw");
     assert!(space.crossover(&bounded.sample(&mut rng), &stranger, &mut rng).is_none());

@@ -345,7 +345,7 @@ fn a_damaged_file_gives_what_is_whole_and_nothing_else() {
         let (_folder, file) = place();
         assert!(process(name, "tune", &file).is_empty());
         let said = process(name, "damage", &file);
-        assert!(said.iter().all(|line| line.contains("not used: ")), "{said:?}");
+        assert!(!said.is_empty() && said.iter().all(|line| line.contains("not used: ")), "{said:?}");
         return;
     };
     if step == "tune" {
@@ -467,8 +467,8 @@ fn where_nothing_can_be_read_or_written_calls_go_on() {
     }
     let said = process(name, "no room", &file);
     assert!(said.len() == 1 && said[0].contains("not all results can be kept: "), "{said:?}");
-    assert!(process(name, "tune", &file).iter().all(|line| line.contains("it is damaged")), "what was cut");
-    assert!(process(name, "tune", &file).iter().all(|line| line.contains("it is damaged")));
+    assert_eq!(fs::read(&file).unwrap(), b"", "a line that does not fit is taken back");
+    assert!(process(name, "tune", &file).is_empty() && process(name, "tune", &file).is_empty());
 }
 
 #[test]
