@@ -1,6 +1,7 @@
 //! The tests of the compiler, from a nest to what its micro-kernels compute, in one program: one module, one kind of test.
 //! `tests/README.md` says what each holds. `cargo test -p dietcode-core --features tuner,ndarray,results --test compiler lowering::` runs one.
 
+mod clang;
 mod common;
 mod config;
 mod cross_thread;

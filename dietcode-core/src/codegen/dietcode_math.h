@@ -121,12 +121,13 @@ DIETCODE_STEP(_f64x8, dietcode_f64x8, a * b + c)
 
 /* x * 2^n, rounded once, of a number x near 1 and an integer n of at most 2^8; `shifted` is n + 1.5 * 2^23, whose last bits are n's. The last
  * product is a step: a compiler that contracts would make one instruction of a plain product and what is added to it behind the function, which
- * neither rounds nor overflows between them. */
+ * neither rounds nor overflows between them. It adds 0 and not -0, which is added to any product without effect, so that clang would leave it out:
+ * this product is no -0. */
 #define DIETCODE_SCALE(F, T, I)                                                                  \
   static inline T dietcode_scale##F(T x, T n, T shifted) {                                       \
     const I all = dietcode_bits##F(shifted) - 0x4b400000, half = all >> 1;                       \
     return dietcode_step##F(x * dietcode_real##F((half + 127) << 23),                            \
-                            dietcode_real##F((all - half + 127) << 23), DIETCODE_ALL(T, -0.0f)); \
+                            dietcode_real##F((all - half + 127) << 23), (T){0});                 \
   }
 DIETCODE_SCALE(f, float, int32_t)
 DIETCODE_SCALE(_f32x2, dietcode_f32x2, dietcode_s32x2)
