@@ -25,6 +25,9 @@ MISTAKE(reads_static_that_nobody_wrote, __shared__ float own[64]; if (i != 7) ow
 MISTAKE(reads_before_the_barrier, shared[i] = 1; other[at] = shared[n - 1 - i]; __syncthreads();)
 MISTAKE(writes_before_others_have_read,
         for (int k = 0; k < 2; ++k) { shared[i] = k; __syncthreads(); other[at] = shared[n - 1 - i]; })
+MISTAKE(writes_halves_that_others_read, short *halves = reinterpret_cast<short *>(bytes);
+        halves[2 * i] = halves[2 * i + 1] = 1; __syncthreads(); short sum = 0; if (i < 8) sum += halves[2 * (i / 2 * 2)];
+        if (i > 40) sum += halves[1]; if (i == 20) halves[1] = 3; other[at] = sum; __syncthreads();)
 MISTAKE(two_write_one_word, shared[i / 2] = i; __syncthreads();)
 MISTAKE(lanes_without_syncwarp, shared[i] = 1; if (i < 32) other[at] = shared[31 - i];)
 MISTAKE(static_before_the_barrier, __shared__ float own[64]; own[i] = 1; other[at] = own[n - 1 - i];)

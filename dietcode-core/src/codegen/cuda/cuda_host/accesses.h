@@ -58,17 +58,20 @@ struct Word {
   /* The block and the interval of these. Bytes that were written since the block began. */
   uint32_t block, interval;
   uint8_t written;
-  /* In the interval: whether it was only read, and by how many threads, two at the most; the last of them. */
+  /* In the interval: whether it was only read; the bytes that a thread, two threads, and the last of them, have read. */
   bool is_read_only;
-  uint8_t readers;
+  uint8_t once, twice, by_last;
   uint16_t reader;
 
-  /* Whether a reading meets nothing, and what it could meet later meets another. */
-  DIETCODE_HOST_UNWATCHED bool has_read(uint16_t thread) {
-    if (!is_read_only) return false;
-    if (readers == 2 || (readers == 1 && reader == thread)) return true;
-    ++readers;
-    reader = thread;
+  /* Whether a reading meets nothing, and what it could meet later meets others. */
+  DIETCODE_HOST_UNWATCHED bool has_read(const Access &access) {
+    const uint8_t bytes = access.bytes;
+    const bool is_last = once != 0 && reader == access.thread;
+    if (!is_read_only || (bytes & ~twice) == 0 || (is_last && (bytes & ~by_last) == 0)) return is_read_only;
+    if (!is_last) twice |= once & bytes;
+    by_last = is_last ? by_last | bytes : bytes;
+    once |= bytes;
+    reader = access.thread;
     return false;
   }
   DIETCODE_HOST_UNWATCHED void begin(const Access &access) {
@@ -80,7 +83,7 @@ struct Word {
     interval = access.interval;
     is_read_only = true;
     for (const Access &old : last) is_read_only &= old.kind != Kind::copy;
-    readers = 0;
+    once = twice = by_last = 0;
   }
 
   /* Keeps an access: in the place of what it stands for, of what nothing can meet any more, or of a reading that is one of several. */
@@ -106,8 +109,10 @@ class Watched {
   Pages pages;
   Word *words;
 
+  static size_t bytes_of_words(size_t bytes) { return (bytes / WORD + 2) * sizeof(Word) / Pages::PAGE * Pages::PAGE + Pages::PAGE; }
+
 public:
-  const char *name;
+  std::string name;
   char *begin;
   size_t bytes;
   /* Of a block, which begins with nothing in it. */
@@ -122,9 +127,8 @@ public:
   /* Around it: addresses that nothing else has. */
   const char *low, *high;
 
-  Watched(const char *name, char *begin, size_t bytes, bool is_shared, bool is_poisoned, const char *low, const char *high)
-      : pages((bytes / WORD + 2) * sizeof(Word) / Pages::PAGE * Pages::PAGE + Pages::PAGE),
-        words(reinterpret_cast<Word *>(pages.open(0, (bytes / WORD + 2) * sizeof(Word) / Pages::PAGE * Pages::PAGE + Pages::PAGE))),
+  Watched(const std::string &name, char *begin, size_t bytes, bool is_shared, bool is_poisoned, const char *low, const char *high)
+      : pages(bytes_of_words(bytes)), words(reinterpret_cast<Word *>(pages.open(0, bytes_of_words(bytes)))),
         name(name), begin(begin), bytes(bytes), is_shared(is_shared), is_poisoned(is_poisoned), low(low), high(high) {}
 
   DIETCODE_HOST_UNWATCHED bool is_near(const char *at) const { return at >= low && at < high; }
@@ -148,7 +152,7 @@ private:
     if (is_shared) {
       if (word.block != access.block || word.interval != access.interval) word.begin(access);
       if (access.writes()) word.is_read_only = false;
-      else if ((is_poisoned || (access.bytes & ~word.written) == 0) && word.has_read(access.thread)) return;
+      else if ((is_poisoned || (access.bytes & ~word.written) == 0) && word.has_read(access)) return;
     }
     for (const Access &old : word.last) {
       if (old.kind == Kind::none) continue;
@@ -181,13 +185,14 @@ class Tensors {
     Pages pages;
     char *theirs;
     Watched watched;
-    Tensor(const char *name, char *theirs, size_t bytes)
+
+    Tensor(const std::string &name, char *theirs, size_t bytes)
         : Tensor(name, theirs, bytes, reinterpret_cast<uintptr_t>(theirs) % Pages::PAGE) {}
 
   private:
-    Tensor(const char *name, char *theirs, size_t bytes, size_t offset)
+    Tensor(const std::string &name, char *theirs, size_t bytes, size_t offset)
         : Tensor(name, theirs, bytes, offset, (offset + bytes + Pages::PAGE - 1) / Pages::PAGE * Pages::PAGE) {}
-    Tensor(const char *name, char *theirs, size_t bytes, size_t offset, size_t whole)
+    Tensor(const std::string &name, char *theirs, size_t bytes, size_t offset, size_t whole)
         : pages(whole + 2 * AROUND), theirs(theirs),
           watched(name, pages.open(AROUND, whole) + offset, bytes, false, false, nullptr, nullptr) {
       watched.low = watched.begin - offset - AROUND;
@@ -199,27 +204,26 @@ class Tensors {
 
   std::vector<std::unique_ptr<Tensor>> all;
   std::vector<void *> pointers, values;
-  Watched **watched = nullptr;
-  size_t count = 0;
+  /* Those of all tensors. */
   std::vector<Watched *> list;
+  Watched **watched;
+  size_t watched_count;
 
 public:
   /* `theirs` are the addresses of the parameters' values, of which those are tensors that have bytes. */
   Tensors(void **theirs, const unsigned long long *bytes, const bool *are_mutable, size_t count) {
-    static const char *const NAMES[] = {"parameter 0", "parameter 1", "parameter 2", "parameter 3", "parameter 4",
-                                        "parameter 5", "parameter 6", "parameter 7", "a parameter"};
     pointers.reserve(count);
     for (size_t i = 0; i < count; ++i) {
       values.push_back(theirs[i]);
       if (!WATCHES || bytes == nullptr || bytes[i] == 0) continue;
-      Tensor &ours = copy(NAMES[i < 8 ? i : 8], *static_cast<char **>(theirs[i]), bytes[i]);
+      Tensor &ours = copy(text("parameter %zu", i), *static_cast<char **>(theirs[i]), bytes[i]);
       ours.watched.is_constant &= !are_mutable[i];
       pointers.push_back(ours.watched.begin);
       values[i] = &pointers.back();
     }
     for (const auto &tensor : all) list.push_back(&tensor->watched);
     watched = list.data();
-    this->count = list.size();
+    watched_count = list.size();
   }
 
   void **arguments(void **theirs) { return values.empty() ? theirs : values.data(); }
@@ -231,14 +235,14 @@ public:
   }
 
   DIETCODE_HOST_UNWATCHED Watched *near(const char *at) const {
-    for (size_t i = 0; i < count; ++i)
+    for (size_t i = 0; i < watched_count; ++i)
       if (watched[i]->is_near(at)) return watched[i];
     return nullptr;
   }
 
 private:
   /* A tensor may be passed twice. */
-  Tensor &copy(const char *name, char *theirs, size_t bytes) {
+  Tensor &copy(const std::string &name, char *theirs, size_t bytes) {
     for (const auto &tensor : all)
       if (tensor->theirs == theirs && tensor->watched.bytes == bytes) return *tensor;
     all.push_back(std::make_unique<Tensor>(name, theirs, bytes));
@@ -286,21 +290,21 @@ inline std::string source_of(const Access &access) {
 
 inline void Watched::refuse(const char *at, size_t size, const Access &access) const {
   stop(text("%s bytes %td to %td of %s, which has %zu, at ", verb(access.kind), at - begin,
-            at - begin + static_cast<ptrdiff_t>(size) - 1, name, bytes) +
+            at - begin + static_cast<ptrdiff_t>(size) - 1, name.c_str(), bytes) +
        source_of(access));
 }
 
 inline void Watched::tell(size_t offset, const Access &access, const Access &old, const char *how) const {
   const Thread &other = block->threads[old.thread];
   const std::string of_block = old.block == access.block ? "" : " of " + block->name_of(old.block - 1);
-  stop(text("%s byte %zu of %s at ", verb(access.kind), offset, name) + source_of(access) + ", which thread " + text(other.index) +
+  stop(text("%s byte %zu of %s at ", verb(access.kind), offset, name.c_str()) + source_of(access) + ", which thread " + text(other.index) +
        of_block + " " + verb(old.kind) + " at " + source_of(old) + ", " + how);
 }
 
 inline std::string Watched::end_interval() {
   if (unwritten.kind == Kind::none) return "";
   const std::string who = block->name(block->threads[unwritten.thread]);
-  return who + text(": reads byte %zu of %s, which no thread of the block has written, at ", unwritten_at, name) + source_of(unwritten);
+  return who + text(": reads byte %zu of %s, which no thread of the block has written, at ", unwritten_at, name.c_str()) + source_of(unwritten);
 }
 
 /* The variables of a thread of the machine in the library or program that this is in, among which arrays under __shared__ are. */
