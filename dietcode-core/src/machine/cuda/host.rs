@@ -78,10 +78,11 @@ impl HostCompiler {
         command
     }
 
-    /// A command that compiles one `.cu` into an object; `headers` is the folder with those of the emulator.
+    /// A command that compiles one `.cu` into an object, for a build, whose files are the same wherever they are made: without notes of
+    /// lines, and without being told of accesses. `headers` is the folder with those of the emulator.
     pub fn object(&self, source: &Path, object: &Path, headers: &Path) -> Command {
-        let mut command = self.command();
-        command.arg("-I").arg(headers).args(["-x", "c++", "-c"]).arg(source).arg("-o").arg(object);
+        let mut command = self.unwatched().command();
+        command.arg("-g0").arg("-I").arg(headers).args(["-x", "c++", "-c"]).arg(source).arg("-o").arg(object);
         command
     }
 
