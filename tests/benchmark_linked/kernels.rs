@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dietcode::core::abi::{Array, MicroKernel, Phase, Table};
 use dietcode::ops::gemm_nt;
-use dietcode::runtime::cuda::{CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, HostEntry};
+use dietcode::runtime::cuda::{CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, HostArg, HostEntry};
 use dietcode::runtime::set::{Configuration, CpuRow, Entry, Set};
 use dietcode::runtime::{Kernel, TableSource};
 
@@ -90,29 +90,13 @@ const fn launch(host: HostEntry) -> CudaLaunch {
     CudaLaunch { symbol: "by_hand", threads: 32, shared_bytes: 0, blocks: |_| 1, persistent: false, host: Some(host) }
 }
 
-unsafe extern "C" fn right_on_device(
-    _: u32,
-    _: u32,
-    _: u64,
-    args: *mut *mut c_void,
-    _: *const u64,
-    _: *mut c_char,
-    _: u64,
-) -> c_int {
+unsafe extern "C" fn right_on_device(_: u32, _: u32, _: u64, args: *const HostArg, _: *mut c_char, _: u64) -> c_int {
     // SAFETY: it is a launch of `gemm_nt`.
     unsafe { product_on_device(args) };
     0
 }
 
-unsafe extern "C" fn wrong_on_device(
-    _: u32,
-    _: u32,
-    _: u64,
-    args: *mut *mut c_void,
-    _: *const u64,
-    _: *mut c_char,
-    _: u64,
-) -> c_int {
+unsafe extern "C" fn wrong_on_device(_: u32, _: u32, _: u64, args: *const HostArg, _: *mut c_char, _: u64) -> c_int {
     // SAFETY: it is a launch of `gemm_nt`, and the last element is one of C's.
     unsafe {
         let (c, _, elements) = product_on_device(args);
@@ -125,12 +109,12 @@ unsafe extern "C" fn wrong_on_device(
 ///
 /// # Safety
 /// The matrices are dense.
-unsafe fn product_on_device(args: *mut *mut c_void) -> (*mut f32, usize, usize) {
+unsafe fn product_on_device(args: *const HostArg) -> (*mut f32, usize, usize) {
     // SAFETY: each parameter is read as what it is.
     unsafe {
-        let tensor = |at: usize| *(*args.add(at)).cast::<*mut c_void>();
-        let buffers = [*args, tensor(1), tensor(2), *args.add(3), tensor(4)];
-        let shape = [11, 12, 13, 14].map(|at| i64::from(*(*args.add(at)).cast::<i32>()));
+        let tensor = |at: usize| *(*args.add(at)).value.cast::<*mut c_void>();
+        let buffers = [(*args).value, tensor(1), tensor(2), (*args.add(3)).value, tensor(4)];
+        let shape = [11, 12, 13, 14].map(|at| i64::from(*(*args.add(at)).value.cast::<i32>()));
         product(buffers.as_ptr(), shape.as_ptr())
     }
 }

@@ -39,8 +39,7 @@ macro_rules! dietcode_linked {
                 grid: u32,
                 block: u32,
                 shared_bytes: u64,
-                args: *mut *mut ::core::ffi::c_void,
-                bytes: *const u64,
+                args: *const $crate::runtime::cuda::HostArg,
                 error: *mut ::core::ffi::c_char,
                 error_len: u64,
             ) -> ::core::ffi::c_int;)*

@@ -151,28 +151,22 @@ use device::DEVICE;
 /// The same on the emulated device.
 #[cfg(feature = "cuda")]
 mod device {
-    use std::ffi::{c_char, c_int, c_void};
+    use std::ffi::{c_char, c_int};
 
-    use dietcode_core::runtime::cuda::{CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, CudaTensor, Device};
+    use dietcode_core::runtime::cuda::{
+        CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, CudaTensor, Device, HostArg,
+    };
     use dietcode_core::runtime::{Input, Output};
 
     use super::{BLENDED, blend, expected, tensors};
 
-    unsafe extern "C" fn whole(
-        _: u32,
-        _: u32,
-        _: u64,
-        args: *mut *mut c_void,
-        _: *const u64,
-        _: *mut c_char,
-        _: u64,
-    ) -> c_int {
+    unsafe extern "C" fn whole(_: u32, _: u32, _: u64, args: *const HostArg, _: *mut c_char, _: u64) -> c_int {
         // SAFETY: each parameter is read as what it is: scalars as themselves, tensors as pointers.
         unsafe {
-            let scalar = |at: usize| *(*args.add(at)).cast::<f32>();
-            let pointer = |at: usize| *(*args.add(at)).cast::<*mut f32>();
-            let stride = |at: usize| *(*args.add(at)).cast::<i64>();
-            let var = |at: usize| i64::from(*(*args.add(at)).cast::<i32>());
+            let scalar = |at: usize| *(*args.add(at)).value.cast::<f32>();
+            let pointer = |at: usize| *(*args.add(at)).value.cast::<*mut f32>();
+            let stride = |at: usize| *(*args.add(at)).value.cast::<i64>();
+            let var = |at: usize| i64::from(*(*args.add(at)).value.cast::<i32>());
             blend(scalar(0), (pointer(1), stride(4)), scalar(2), (pointer(3), stride(5)), 0..var(6), var(7));
         }
         0

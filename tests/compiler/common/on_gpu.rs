@@ -10,12 +10,13 @@ use dietcode_core::codegen::cuda::{CudaLaunch, CudaUnit};
 use dietcode_core::ir::Expr;
 use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::reference::Approx;
+use dietcode_core::runtime::cuda::HostArg;
 
 use crate::common::instance::{GUARD, Instance};
 use crate::common::library::is_chosen;
 use crate::common::memory::Memory;
 
-type Entry = unsafe extern "C" fn(u32, u32, u64, *mut *mut c_void, *const u64, *mut c_char, u64) -> c_int;
+type Entry = unsafe extern "C" fn(u32, u32, u64, *const HostArg, *mut c_char, u64) -> c_int;
 
 /// One case.
 pub(crate) struct Case {
@@ -73,7 +74,7 @@ impl Library {
         Library(unsafe { libloading::Library::new(&so) }.expect("the library loads"))
     }
 
-    fn launch(&self, case: &Case, launch: &CudaLaunch, (args, bytes): (&mut [*mut c_void], &[u64])) {
+    fn launch(&self, case: &Case, launch: &CudaLaunch, args: &[HostArg]) {
         let blocks = case.count(&launch.blocks);
         let grid = if launch.persistent { blocks.min(3) } else { blocks } as u32;
         if grid == 0 {
@@ -84,15 +85,7 @@ impl Library {
         let status = unsafe {
             let entry = self.0.get::<Entry>(format!("{}_host", launch.symbol).as_bytes()).expect("the unit's entry");
             let (threads, shared) = (launch.threads as u32, launch.shared_bytes as u64);
-            entry(
-                grid,
-                threads,
-                shared,
-                args.as_mut_ptr(),
-                bytes.as_ptr(),
-                error.as_mut_ptr().cast(),
-                error.len() as u64,
-            )
+            entry(grid, threads, shared, args.as_ptr(), error.as_mut_ptr().cast(), error.len() as u64)
         };
         let sentence = CStr::from_bytes_until_nul(&error).expect("the sentence ends").to_string_lossy();
         assert_eq!(status, 0, "{sentence}: {}", describe(case));
@@ -123,17 +116,17 @@ impl Library {
         // Tensors are passed by a pointer, scalars by their value.
         let params = &case.instance.def.params;
         let is_scalar = |n: usize| params.get(n).is_some_and(|param| param.dims.is_empty());
-        let arg = |(n, pointer): (usize, &mut *mut c_void)| -> *mut c_void {
-            if is_scalar(n) { *pointer } else { std::ptr::from_mut(pointer).cast() }
-        };
         let mut tensor_bytes: Vec<u64> = memory.iter().map(|m| m.bytes_between(GUARD)).collect();
-        (0..params.len()).filter(|n| is_scalar(*n)).for_each(|n| tensor_bytes[n] = 0);
         tensor_bytes.extend(bytes.map(|bytes| bytes as u64));
-        let mut args: Vec<*mut c_void> = pointers.iter_mut().enumerate().map(arg).collect();
-        args.extend(strides.iter_mut().map(|stride| std::ptr::from_mut(stride).cast::<c_void>()));
-        args.extend(shape.iter_mut().map(|value| std::ptr::from_mut(value).cast::<c_void>()));
-        tensor_bytes.resize(args.len(), 0);
-        case.unit.launches.iter().for_each(|launch| self.launch(case, launch, (&mut args, &tensor_bytes)));
+        let arg = |(n, pointer): (usize, &mut *mut c_void)| match is_scalar(n) {
+            true => HostArg { value: *pointer, bytes: 0 },
+            false => HostArg { value: std::ptr::from_mut(pointer).cast(), bytes: tensor_bytes[n] },
+        };
+        let mut args: Vec<HostArg> = pointers.iter_mut().enumerate().map(arg).collect();
+        let number = |value: *mut c_void| HostArg { value, bytes: 0 };
+        args.extend(strides.iter_mut().map(|stride| number(std::ptr::from_mut(stride).cast())));
+        args.extend(shape.iter_mut().map(|value| number(std::ptr::from_mut(value).cast())));
+        case.unit.launches.iter().for_each(|launch| self.launch(case, launch, &args));
         let behind = &workspace[workspace.len() - GUARD..];
         let is_kept = behind.iter().all(|value| value.to_bits() == f32::NAN.to_bits());
         assert!(is_kept, "written behind the workspace: {}", describe(case));

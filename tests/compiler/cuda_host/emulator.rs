@@ -1,15 +1,16 @@
 //! Compiling a file of kernels for the CPU, and launching them.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use dietcode_core::codegen::cuda::headers::{self, HOST_HEADERS};
 use dietcode_core::machine::cuda::HostCompiler;
+use dietcode_core::runtime::cuda::HostArg;
 
-type Entry = unsafe extern "C" fn(u32, u32, u64, *const *mut c_void, *const u64, *mut c_char, u64) -> c_int;
+type Entry = unsafe extern "C" fn(u32, u32, u64, *const HostArg, *mut c_char, u64) -> c_int;
 
 /// A file of `kernels/`, compiled.
 pub(crate) struct Kernels(libloading::Library);
@@ -127,21 +128,13 @@ impl Kernels {
         args: &[Arg],
         room: usize,
     ) -> Result<(), String> {
-        let values: Vec<*mut c_void> = args.iter().map(|arg| arg.value.as_ptr().cast_mut().cast()).collect();
-        let bytes: Vec<u64> = args.iter().map(|arg| arg.bytes).collect();
+        let host_arg = |arg: &Arg<'_>| HostArg { value: arg.value.as_ptr().cast_mut().cast(), bytes: arg.bytes };
+        let args: Vec<HostArg> = args.iter().map(host_arg).collect();
         let mut error = vec![b'?'; room];
         // SAFETY: the entry has this type, and the tensors are borrowed for as long as the arguments are.
         let status = unsafe {
             let entry = self.0.get::<Entry>(format!("{symbol}_host").as_bytes()).expect("the file has this kernel");
-            entry(
-                grid,
-                block,
-                shared_bytes,
-                values.as_ptr(),
-                bytes.as_ptr(),
-                error.as_mut_ptr().cast(),
-                error.len() as u64,
-            )
+            entry(grid, block, shared_bytes, args.as_ptr(), error.as_mut_ptr().cast(), error.len() as u64)
         };
         let length = error.iter().position(|byte| *byte == 0).expect("the sentence ends");
         let sentence = String::from_utf8(error[..length].to_vec()).expect("the sentence is text");

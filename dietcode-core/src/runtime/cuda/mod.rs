@@ -19,4 +19,4 @@ pub use devices::{
     CudaTensor, CudaView, CudaViewMut, Device, Extent, KernelParts, LaunchParts, Limits, LoadedKernel, launch,
 };
 pub use name::DeviceName;
-pub use table::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, HostEntry};
+pub use table::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, HostArg, HostEntry};

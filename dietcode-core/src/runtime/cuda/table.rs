@@ -77,17 +77,25 @@ pub struct CudaImage<'a> {
     pub ptx: Option<(u32, u32)>,
 }
 
+/// A parameter of a launch on the emulated device.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct HostArg {
+    /// Where its value stands.
+    pub value: *mut c_void,
+    /// If that is a pointer to a tensor, of how many bytes, beside which an access ends the launch; else 0.
+    pub bytes: u64,
+}
+
 /// A kernel on the emulated device, as `DIETCODE_ENTRY` defines it: runs all blocks of a grid, and returns 0, or writes a
 /// NUL-terminated sentence of at most `error_len` bytes to `error` and returns something else.
 ///
-/// `args` are the parameters of the launch, as the table at the top of this module's file lists them, and `tensor_bytes` for each of them the
-/// bytes of memory behind it, 0 of a value; accesses to what lies beside end the launch.
+/// `args` are the parameters of the launch, as the table at the top of this module's file lists them.
 pub type HostEntry = unsafe extern "C" fn(
     grid: u32,
     block: u32,
     shared_bytes: u64,
-    args: *mut *mut c_void,
-    tensor_bytes: *const u64,
+    args: *const HostArg,
     error: *mut c_char,
     error_len: u64,
 ) -> c_int;

@@ -1,9 +1,11 @@
 //! `dense` for the emulated device: one launch, a persistent grid, and split sums in a workspace.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
 use dietcode_core::runtime::Kernel;
-use dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, HostEntry};
+use dietcode_core::runtime::cuda::{
+    CudaImage, CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, HostArg, HostEntry,
+};
 
 use crate::fake::{DENSE, LINKED};
 
@@ -23,13 +25,13 @@ pub(crate) struct Dense {
 impl Dense {
     /// # Safety
     /// `args` are those of a launch of `dense`, with a workspace if it is said to have one.
-    unsafe fn read(args: *mut *mut c_void, has_workspace: bool) -> Dense {
+    unsafe fn read(args: *const HostArg, has_workspace: bool) -> Dense {
         let workspace = usize::from(has_workspace);
         // SAFETY: each parameter is read as what it is.
         unsafe {
-            let pointer = |at: usize| *(*args.add(at)).cast::<*mut f32>();
-            let stride = |at: usize| *(*args.add(3 + workspace + at)).cast::<i64>();
-            let var = |at: usize| i64::from(*(*args.add(6 + workspace + at)).cast::<i32>());
+            let pointer = |at: usize| *(*args.add(at)).value.cast::<*mut f32>();
+            let stride = |at: usize| *(*args.add(3 + workspace + at)).value.cast::<i64>();
+            let var = |at: usize| i64::from(*(*args.add(6 + workspace + at)).value.cast::<i32>());
             Dense {
                 x: pointer(0),
                 w: pointer(1),
@@ -65,8 +67,7 @@ unsafe extern "C" fn whole(
     grid: u32,
     block: u32,
     shared_bytes: u64,
-    args: *mut *mut c_void,
-    _: *const u64,
+    args: *const HostArg,
     _: *mut c_char,
     _: u64,
 ) -> c_int {
@@ -85,15 +86,7 @@ unsafe extern "C" fn whole(
 }
 
 /// The first launch of split sums: half of each sum a block, in the workspace, which is full of NaNs.
-unsafe extern "C" fn halves(
-    grid: u32,
-    _: u32,
-    _: u64,
-    args: *mut *mut c_void,
-    _: *const u64,
-    _: *mut c_char,
-    _: u64,
-) -> c_int {
+unsafe extern "C" fn halves(grid: u32, _: u32, _: u64, args: *const HostArg, _: *mut c_char, _: u64) -> c_int {
     // SAFETY: it is a launch of `dense` with a workspace of two floats per element of the output.
     unsafe {
         let dense = Dense::read(args, true);
@@ -111,15 +104,7 @@ unsafe extern "C" fn halves(
 }
 
 /// The second one adds them.
-unsafe extern "C" fn add(
-    grid: u32,
-    _: u32,
-    _: u64,
-    args: *mut *mut c_void,
-    _: *const u64,
-    _: *mut c_char,
-    _: u64,
-) -> c_int {
+unsafe extern "C" fn add(grid: u32, _: u32, _: u64, args: *const HostArg, _: *mut c_char, _: u64) -> c_int {
     assert_eq!(grid, 1);
     // SAFETY: as above.
     unsafe {
@@ -134,15 +119,7 @@ unsafe extern "C" fn add(
 }
 
 /// Says what is wrong, at more length than there is room for.
-unsafe extern "C" fn fails(
-    _: u32,
-    _: u32,
-    _: u64,
-    _: *mut *mut c_void,
-    _: *const u64,
-    error: *mut c_char,
-    len: u64,
-) -> c_int {
+unsafe extern "C" fn fails(_: u32, _: u32, _: u64, _: *const HostArg, error: *mut c_char, len: u64) -> c_int {
     let sentence = "thread 5 of block 2 missed a barrier".bytes().chain(std::iter::repeat(b'!'));
     for (at, byte) in sentence.take(len as usize).enumerate() {
         // SAFETY: there are `len` bytes.

@@ -1,10 +1,10 @@
 //! Launches without a kernel's table, as a tuner makes them.
 
 use std::cell::RefCell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
 use dietcode_core::runtime::cuda::{
-    CudaTensor, Device, Extent, HostEntry, KernelParts, LaunchParts, LoadedKernel, launch,
+    CudaTensor, Device, Extent, HostArg, HostEntry, KernelParts, LaunchParts, LoadedKernel, launch,
 };
 use dietcode_core::runtime::{Arg, Input};
 use dietcode_core::{ErrorKind, Result};
@@ -16,33 +16,17 @@ thread_local! {
     static WORKSPACE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-unsafe extern "C" fn record(
-    grid: u32,
-    block: u32,
-    shared: u64,
-    _: *mut *mut c_void,
-    _: *const u64,
-    _: *mut c_char,
-    _: u64,
-) -> c_int {
+unsafe extern "C" fn record(grid: u32, block: u32, shared: u64, _: *const HostArg, _: *mut c_char, _: u64) -> c_int {
     LAUNCHES.with_borrow_mut(|launches| launches.push((grid, block, shared)));
     0
 }
 
 /// Reads as many bytes of its workspace as its shape variable says, and overwrites them.
-unsafe extern "C" fn look(
-    _: u32,
-    _: u32,
-    _: u64,
-    args: *mut *mut c_void,
-    _: *const u64,
-    _: *mut c_char,
-    _: u64,
-) -> c_int {
+unsafe extern "C" fn look(_: u32, _: u32, _: u64, args: *const HostArg, _: *mut c_char, _: u64) -> c_int {
     // SAFETY: the parameters are the workspace and a shape variable.
     let bytes = unsafe {
-        let len = *(*args.add(1)).cast::<i32>() as usize;
-        std::slice::from_raw_parts_mut(*(*args).cast::<*mut u8>(), len)
+        let len = *(*args.add(1)).value.cast::<i32>() as usize;
+        std::slice::from_raw_parts_mut(*(*args).value.cast::<*mut u8>(), len)
     };
     WORKSPACE.set(bytes.to_vec());
     bytes.fill(7);
@@ -150,20 +134,12 @@ fn too_much_shared_memory_is_an_error() {
 }
 
 /// Reads a tensor's pointer and strides and two shape variables as the parameters are laid out.
-unsafe extern "C" fn parameters(
-    _: u32,
-    _: u32,
-    _: u64,
-    args: *mut *mut c_void,
-    _: *const u64,
-    _: *mut c_char,
-    _: u64,
-) -> c_int {
+unsafe extern "C" fn parameters(_: u32, _: u32, _: u64, args: *const HostArg, _: *mut c_char, _: u64) -> c_int {
     // SAFETY: the parameters are two tensors, of ranks 3 and 1, and two shape variables.
     unsafe {
-        let tensor = |at: usize| **(*args.add(at)).cast::<*const f32>();
-        let stride = |at: usize| *(*args.add(at)).cast::<i64>();
-        let var = |at: usize| *(*args.add(at)).cast::<i32>();
+        let tensor = |at: usize| **(*args.add(at)).value.cast::<*const f32>();
+        let stride = |at: usize| *(*args.add(at)).value.cast::<i64>();
+        let var = |at: usize| *(*args.add(at)).value.cast::<i32>();
         assert_eq!((tensor(0), tensor(1)), (1.5, 2.5));
         assert_eq!((stride(2), stride(3), var(4), var(5)), (20, 5, 8, 9));
     }

@@ -2,11 +2,11 @@
 //!
 //! `DIETCODE_BLESS=1` writes `registry/expected.rs` anew, to be read before it is committed.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
 use dietcode_core::codegen::registry::{CudaEntry, CudaLaunchEntry, Decision, cuda_rs, skipped_cuda_rs};
 use dietcode_core::ir::Expr;
-use dietcode_core::runtime::cuda::{CudaTable, CudaTableSource};
+use dietcode_core::runtime::cuda::{CudaTable, CudaTableSource, HostArg};
 use dietcode_core::syntax::ShapeVar;
 use proptest::prelude::*;
 
@@ -17,15 +17,7 @@ mod generated {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn small_host(
-    _: u32,
-    _: u32,
-    _: u64,
-    _: *mut *mut c_void,
-    _: *const u64,
-    _: *mut c_char,
-    _: u64,
-) -> c_int {
+unsafe extern "C" fn small_host(_: u32, _: u32, _: u64, _: *const HostArg, _: *mut c_char, _: u64) -> c_int {
     7
 }
 
@@ -113,7 +105,7 @@ fn the_constants_are_those_of_the_entries() {
     assert_eq!(split.launches[0].shared_bytes, 49152);
     let entry = small.launches[0].host.unwrap();
     // SAFETY: it looks at nothing.
-    assert_eq!(unsafe { entry(1, 1, 0, std::ptr::null_mut(), std::ptr::null(), std::ptr::null_mut(), 0) }, 7);
+    assert_eq!(unsafe { entry(1, 1, 0, std::ptr::null(), std::ptr::null_mut(), 0) }, 7);
     assert!(matches!(&generated::NONE, CudaTableSource::Skipped("it has \"none\"")));
 }
 

@@ -210,13 +210,13 @@ class Tensors {
   size_t watched_count;
 
 public:
-  /* `theirs` are the addresses of the parameters' values, of which those are tensors that have bytes. */
-  Tensors(void **theirs, const unsigned long long *bytes, const bool *are_mutable, size_t count) {
+  Tensors(const dietcode_argument *arguments, const bool *are_mutable, size_t count) {
     pointers.reserve(count);
     for (size_t i = 0; i < count; ++i) {
-      values.push_back(theirs[i]);
-      if (!WATCHES || bytes == nullptr || bytes[i] == 0) continue;
-      Tensor &ours = copy(text("parameter %zu", i), *static_cast<char **>(theirs[i]), bytes[i]);
+      const dietcode_argument &argument = arguments[i];
+      values.push_back(argument.value);
+      if (!WATCHES || argument.bytes == 0) continue;
+      Tensor &ours = copy(text("parameter %zu", i), *static_cast<char **>(argument.value), argument.bytes);
       ours.watched.is_constant &= !are_mutable[i];
       pointers.push_back(ours.watched.begin);
       values[i] = &pointers.back();
@@ -226,7 +226,8 @@ public:
     watched_count = list.size();
   }
 
-  void **arguments(void **theirs) { return values.empty() ? theirs : values.data(); }
+  /* The addresses of the values that the kernel has. */
+  void **addresses() { return values.data(); }
 
   /* What the kernel has written is theirs. */
   void give_back() const {

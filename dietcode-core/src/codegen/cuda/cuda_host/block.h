@@ -6,6 +6,14 @@ inline thread_local uint3 threadIdx, blockIdx;
 inline thread_local dim3 blockDim, gridDim;
 constexpr int warpSize = 32;
 
+/* A parameter of a launch. */
+struct dietcode_argument {
+  /* Where its value stands. */
+  void *value;
+  /* If that is a pointer to a tensor whose extent is known: of how many bytes; else 0. */
+  unsigned long long bytes;
+};
+
 namespace dietcode_host {
 
 /* A place in the kernel's source. */

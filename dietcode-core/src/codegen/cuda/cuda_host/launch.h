@@ -98,13 +98,13 @@ std::string launch_values(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned 
   return launch(grid, shape, shared_bytes, body);
 }
 
-/* A kernel on the addresses of its parameters' values, as cuLaunchKernel has them. */
+/* A kernel on the addresses of its parameters' values, as cuLaunchKernel has them, but for those of tensors. */
 template <class... P, size_t... I>
-std::string launch_addresses(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, void **theirs,
-                             const unsigned long long *bytes, std::index_sequence<I...>) {
+std::string launch_addresses(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes,
+                             const dietcode_argument *arguments, std::index_sequence<I...>) {
   const bool are_mutable[] = {!std::is_const_v<std::remove_pointer_t<P>>...};
-  Tensors tensors(theirs, bytes, are_mutable, sizeof...(P));
-  void **const values = tensors.arguments(theirs);
+  Tensors tensors(arguments, are_mutable, sizeof...(P));
+  void **const values = tensors.addresses();
   auto body = [&] { kernel(*static_cast<P *>(values[I])...); };
   const std::string wrong = launch(grid, shape, shared_bytes, body, &tensors);
   tensors.give_back();
@@ -112,10 +112,10 @@ std::string launch_addresses(void (*kernel)(P...), dim3 grid, dim3 shape, unsign
 }
 
 template <class... P>
-int launch_entry(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, void **values,
-                 const unsigned long long *bytes, char *error, unsigned long long error_len) {
+int launch_entry(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes,
+                 const dietcode_argument *arguments, char *error, unsigned long long error_len) {
   const std::string wrong =
-      launch_addresses(kernel, grid, shape, shared_bytes, values, bytes, std::index_sequence_for<P...>());
+      launch_addresses(kernel, grid, shape, shared_bytes, arguments, std::index_sequence_for<P...>());
   if (error_len > 0) snprintf(error, error_len, "%s", wrong.c_str());
   return wrong.empty() ? 0 : 1;
 }
@@ -126,14 +126,13 @@ int launch_entry(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long
 #define DIETCODE_LAUNCH(kernel, grid, block, shared_bytes, ...) \
   dietcode_host::launch_values(kernel, grid, block, shared_bytes, ##__VA_ARGS__)
 
-/* int <symbol>_host(…) launches kernel `symbol` on args, the addresses of its parameters' values, of which those are tensors for which
- * `bytes` has another number than 0, unless it is null: then nothing is known of their extents. 0, or another number and a sentence in
- * `error`, cut to error_len bytes with the final zero. */
+/* int <symbol>_host(…) launches kernel `symbol` on args, one for each of its parameters. 0, or another number and a sentence in `error`,
+ * cut to error_len bytes with the final zero. */
 #define DIETCODE_ENTRY(symbol)                                                                                          \
   extern "C" __attribute__((visibility("default"))) int symbol##_host(                                                  \
-      unsigned grid, unsigned block, unsigned long long shared_bytes, void **args, const unsigned long long *bytes, char *error, \
+      unsigned grid, unsigned block, unsigned long long shared_bytes, const dietcode_argument *args, char *error,       \
       unsigned long long error_len) {                                                                                   \
-    return dietcode_host::launch_entry(symbol, grid, block, shared_bytes, args, bytes, error, error_len);               \
+    return dietcode_host::launch_entry(symbol, grid, block, shared_bytes, args, error, error_len);                      \
   }
 
 #endif

@@ -11,7 +11,7 @@ use super::params::{MOST, Params};
 use crate::parallel::lock;
 use crate::runtime::Arg;
 use crate::runtime::cuda::memory::Memory;
-use crate::runtime::cuda::table::HostEntry;
+use crate::runtime::cuda::table::{HostArg, HostEntry};
 use crate::{Error, ErrorKind, Result};
 
 /// How many tiles the blocks of a persistent kernel can count: an int.
@@ -53,10 +53,10 @@ pub unsafe fn launch(device: &Device, kernel: &LoadedKernel, extent: Extent<'_>,
         if kernel.uses_workspace {
             params.set_workspace(workspace, bytes);
         }
-        let pointers = (&*params.pointers(), &*params.tensor_bytes());
+        let params = params.launched();
         let mut carried_out = kernel.launches.iter().zip(grids).filter(|(_, grid)| *grid > 0);
         // SAFETY: as the caller vouches; the parameters are those that `table` states.
-        carried_out.try_for_each(|(launch, grid)| unsafe { launching.one(launch, grid, pointers) })
+        carried_out.try_for_each(|(launch, grid)| unsafe { launching.one(launch, grid, &params) })
     })
 }
 
@@ -126,12 +126,12 @@ impl Launching<'_> {
 
     /// # Safety
     /// As for [`launch`].
-    unsafe fn one(&self, launch: &Loaded, grid: u32, (params, bytes): (&[*mut c_void], &[u64])) -> Result<()> {
+    unsafe fn one(&self, launch: &Loaded, grid: u32, params: &[HostArg]) -> Result<()> {
         match (&launch.code, &self.device.stream) {
             // SAFETY: as the caller vouches.
             (Code::Device(function), Some(stream)) => unsafe { self.on_stream(stream, function, launch, grid, params) },
             // SAFETY: as the caller vouches.
-            (Code::Emulated(entry), _) => unsafe { self.emulated(*entry, launch, grid, (params, bytes)) },
+            (Code::Emulated(entry), _) => unsafe { self.emulated(*entry, launch, grid, params) },
             (Code::Device(_), None) => {
                 unreachable!("only the emulated device has no stream, and it loads no functions")
             }
@@ -146,13 +146,13 @@ impl Launching<'_> {
         function: &CudaFunction,
         launch: &Loaded,
         grid: u32,
-        params: &[*mut c_void],
+        params: &[HostArg],
     ) -> Result<()> {
         let (function, shared) = (function.cu_function(), launch.shared_bytes);
         let (grid, block) = ((grid, 1, 1), (launch.threads, 1, 1));
+        let mut values: Vec<*mut c_void> = params.iter().map(|param| param.value).collect();
         // SAFETY: as the caller vouches; the driver only reads the parameters.
-        let launched =
-            unsafe { result::launch_kernel(function, grid, block, shared, stream.cu_stream(), &mut params.to_vec()) };
+        let launched = unsafe { result::launch_kernel(function, grid, block, shared, stream.cu_stream(), &mut values) };
         launched.map_err(|error| {
             failure::of_device(self.device.context, &format!("cannot launch {}", self.kernel.name), error)
         })?;
@@ -165,18 +165,11 @@ impl Launching<'_> {
 
     /// # Safety
     /// As for [`launch`].
-    unsafe fn emulated(
-        &self,
-        entry: HostEntry,
-        launch: &Loaded,
-        grid: u32,
-        (params, bytes): (&[*mut c_void], &[u64]),
-    ) -> Result<()> {
+    unsafe fn emulated(&self, entry: HostEntry, launch: &Loaded, grid: u32, params: &[HostArg]) -> Result<()> {
         let mut sentence = [0 as c_char; 1024];
         let (shared, len) = (u64::from(launch.shared_bytes), sentence.len() as u64);
-        let args = params.as_ptr().cast_mut();
         // SAFETY: as the caller vouches; an entry only reads the parameters.
-        let status = unsafe { entry(grid, launch.threads, shared, args, bytes.as_ptr(), sentence.as_mut_ptr(), len) };
+        let status = unsafe { entry(grid, launch.threads, shared, params.as_ptr(), sentence.as_mut_ptr(), len) };
         if status == 0 {
             return Ok(());
         }

@@ -4,13 +4,12 @@ use std::ffi::c_void;
 
 use crate::runtime::Arg;
 use crate::runtime::arg::Value;
+use crate::runtime::cuda::table::HostArg;
 use crate::runtime::inline::Inline;
 use crate::runtime::layout::MAX_RANK;
 use crate::runtime::signature::{MAX_PARAMS, MAX_SHAPE_VARS};
 
 const MAX_STRIDES: usize = MAX_PARAMS * (MAX_RANK - 1);
-
-const MOST_PARAMETERS: usize = MAX_PARAMS + 1 + MAX_STRIDES + MAX_SHAPE_VARS;
 
 /// The largest shape variable, and the largest extent of a tensor. A kernel counts in ints, and counts on to the end of the
 /// last tile, which may lie up to 2²⁰ elements behind the end of a loop.
@@ -18,9 +17,8 @@ pub(super) const MOST: i64 = i32::MAX as i64 - (1 << 20);
 
 /// The values; a launch gets pointers to them.
 pub(super) struct Params {
-    args: Inline<Value, MAX_PARAMS>,
-    /// Bytes of the tensors, 0 of scalars.
-    bytes: Inline<u64, MAX_PARAMS>,
+    /// With the bytes of tensors, 0 of scalars.
+    args: Inline<(Value, usize), MAX_PARAMS>,
     workspace: Option<(*mut c_void, usize)>,
     strides: Inline<i64, MAX_STRIDES>,
     shape: Inline<i32, MAX_SHAPE_VARS>,
@@ -30,16 +28,9 @@ impl Params {
     /// The parameters of these arguments; the position and the value of a shape variable that is more than
     /// [`MOST`] if there is one.
     pub(super) fn new(args: &[Arg<'_>], shape: &[i64]) -> Result<Params, (usize, i64)> {
-        let mut params = Params {
-            args: Inline::new(),
-            bytes: Inline::new(),
-            workspace: None,
-            strides: Inline::new(),
-            shape: Inline::new(),
-        };
+        let mut params = Params { args: Inline::new(), workspace: None, strides: Inline::new(), shape: Inline::new() };
         for arg in args {
-            params.bytes.push(arg.bytes() as u64);
-            params.args.push(arg.value());
+            params.args.push((arg.value(), arg.bytes()));
             let outer = arg.strides().len().saturating_sub(1);
             arg.strides()[..outer].iter().for_each(|stride| params.strides.push(*stride as i64));
         }
@@ -55,29 +46,21 @@ impl Params {
         self.workspace = Some((workspace, bytes));
     }
 
-    /// Bytes of memory behind each of [`pointers`](Params::pointers), 0 of values.
-    pub(super) fn tensor_bytes(&self) -> Inline<u64, MOST_PARAMETERS> {
-        let mut bytes = Inline::new();
-        self.bytes.iter().for_each(|of_arg| bytes.push(*of_arg));
-        self.workspace.iter().for_each(|(_, of_workspace)| bytes.push(*of_workspace as u64));
-        self.strides.iter().for_each(|_| bytes.push(0));
-        self.shape.iter().for_each(|_| bytes.push(0));
-        bytes
-    }
-
-    /// As a launch takes them: each is read from behind its pointer.
-    pub(super) fn pointers(&self) -> Inline<*mut c_void, MOST_PARAMETERS> {
-        let mut pointers = Inline::new();
-        self.args.iter().for_each(|arg| {
-            pointers.push(match arg {
+    /// As a launch takes them: each is read from where its value stands.
+    pub(super) fn launched(&self) -> Inline<HostArg, { MAX_PARAMS + 1 + MAX_STRIDES + MAX_SHAPE_VARS }> {
+        let mut args = Inline::new();
+        self.args.iter().for_each(|(arg, bytes)| {
+            let value = match arg {
                 Value::Tensor(address) | Value::Prepared(address, ..) => pointer(address),
                 Value::Scalar(scalar) => scalar.address(),
-            });
+            };
+            args.push(HostArg { value, bytes: *bytes as u64 });
         });
-        self.workspace.iter().for_each(|(workspace, _)| pointers.push(pointer(workspace)));
-        self.strides.iter().for_each(|stride| pointers.push(pointer(stride)));
-        self.shape.iter().for_each(|variable| pointers.push(pointer(variable)));
-        pointers
+        let workspace = self.workspace.iter();
+        workspace.for_each(|(address, bytes)| args.push(HostArg { value: pointer(address), bytes: *bytes as u64 }));
+        self.strides.iter().for_each(|stride| args.push(HostArg { value: pointer(stride), bytes: 0 }));
+        self.shape.iter().for_each(|variable| args.push(HostArg { value: pointer(variable), bytes: 0 }));
+        args
     }
 }
 
