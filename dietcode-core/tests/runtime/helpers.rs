@@ -7,8 +7,9 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use dietcode_core::abi::Phase;
-use dietcode_core::runtime::{MAX_SPIN_TIME, launch, set_spin_time, set_threads, spin_time, with_threads};
+use dietcode_core::runtime::{MAX_SPIN_TIME, Tensor, launch, set_spin_time, set_threads, spin_time, with_threads};
 
+use crate::allocations;
 use crate::fake::{self, call_shapes, expected};
 use crate::thread_settings::{helpers, in_child_with, is_child};
 
@@ -136,6 +137,21 @@ fn calls_on_other_numbers_of_threads_share_the_helpers() {
         assert!(many.into_iter().all(|one| one.join().unwrap()));
     });
     assert_eq!(helpers(), 3, "64 callers start no more");
+}
+
+#[test]
+fn inviting_helpers_allocates_nothing() {
+    if !is_child("inviting_helpers_allocates_nothing") {
+        return in_child("inviting_helpers_allocates_nothing");
+    }
+    let (x, w) = (Tensor::full(&[67, 31], 1.0_f32).unwrap(), Tensor::full(&[17, 31], 1.0_f32).unwrap());
+    let mut y = Tensor::zeros(&[67, 17]).unwrap();
+    let mut calls = |count: usize| {
+        (0..count).for_each(|_| fake::call(&fake::GOOD, x.view(), w.view(), y.view_mut()).unwrap());
+    };
+    set_threads(3).unwrap();
+    calls(1);
+    assert_eq!((helpers(), allocations::during(|| calls(100))), (2, 0));
 }
 
 #[test]
