@@ -98,8 +98,10 @@ fn each_fails_with_its_reason_and_the_run_goes_on() {
         assert!(ran.stdout.contains(message), "{name}: {}", ran.stdout);
     }
     assert!(outcome("of_another_kernel")["unserved"].is_string());
-    // A first call that something held up is no reason to give one up.
-    for name in ["right", "slow", "held_up", "last"] {
+    // A first call that something held up is no reason to give one up. Where others take the cores, one may have no figure.
+    let (timed, unknown): (Vec<&str>, Vec<&str>) =
+        ["right", "slow", "held_up", "last"].into_iter().partition(|name| outcome(name)["failed"]["kind"] != "unknown");
+    for name in &timed {
         let measured = &outcome(name)["measured"];
         assert!(measured["seconds"].as_array().unwrap().len() >= 3, "{name}: {measured}");
         assert!(measured["rel_err"].as_f64().unwrap() < 1e-5);
@@ -107,11 +109,16 @@ fn each_fails_with_its_reason_and_the_run_goes_on() {
     assert!(ran.stdout.contains("\ndispatched (") && ran.stdout.contains("): "), "{}", ran.stdout);
     assert_eq!((&run["threads"], &run["reps"], &run["stopped"]), (&json("1"), &json("3"), &json("null")));
     let at = |name: &str| ran.stdout.find(&format!("│ {name} ")).unwrap_or_else(|| panic!("{name}: {}", ran.stdout));
-    assert!(at("slow") < at("right").min(at("last")), "the worst comes first: {}", ran.stdout);
+    let is_behind = |name: &&str| *name == "held_up" || at("slow") <= at(name);
+    assert!(!timed.contains(&"slow") || timed.iter().all(is_behind), "the worst comes first: {}", ran.stdout);
     let lines: Vec<csv::StringRecord> =
         csv::Reader::from_path(ran.path("all.csv")).unwrap().records().flatten().collect();
-    assert_eq!(lines.iter().filter(|line| &line[5] == "measured" && &line[4] == "naive").count(), 4, "{lines:?}");
-    assert_eq!(lines.iter().filter(|line| line[5].starts_with("failed: ")).count(), 6, "{lines:?}");
+    assert_eq!(
+        lines.iter().filter(|line| &line[5] == "measured" && &line[4] == "naive").count(),
+        timed.len(),
+        "{lines:?}"
+    );
+    assert_eq!(lines.iter().filter(|line| line[5].starts_with("failed: ")).count(), 6 + unknown.len(), "{lines:?}");
 }
 
 fn a_filter_chooses() {
@@ -176,8 +183,9 @@ fn another_layout_is_not_served() {
 fn alpha_and_beta_are_those_of_the_command_line() {
     for scalars in ["--alpha 0 --beta 1", "--alpha -0.5 --beta 0.25", "--beta -1"] {
         let ran = Ran::of(&format!("{SHAPE} --filter right {scalars}"));
-        assert_eq!(ran.status, 0, "{scalars}: {}", ran.stderr);
-        assert!(ran.stdout.contains("Best: right"), "{scalars}: {}", ran.stdout);
+        let is_unknown = ran.stderr.contains("others took the cores");
+        assert_eq!(ran.status, if is_unknown { 3 } else { 0 }, "{scalars}: {}", ran.stderr);
+        assert!(is_unknown || ran.stdout.contains("Best: right"), "{scalars}: {}", ran.stdout);
     }
 }
 

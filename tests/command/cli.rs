@@ -458,8 +458,9 @@ fn tuned_explained_and_measured() {
 
     let overview: Value = serde_json::from_str(&stdout(&place.run(&["explain", "dense.json", "--json", "-"]))).unwrap();
     assert!(overview["gap"].is_null() && overview["miss"].is_null(), "{overview}");
-    for (row, instance) in overview["instances"].as_array().unwrap().iter().zip(tuned["instances"].as_array().unwrap())
-    {
+    let rows = overview["instances"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{overview}");
+    for (row, instance) in rows.iter().zip(tuned["instances"].as_array().unwrap()) {
         assert!(row["tuned"] == true && row["micro_kernel"] == instance["micro_kernel"], "{row}");
         assert_eq!(row["measurements"], instance["measurements"]);
     }

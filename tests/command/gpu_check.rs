@@ -108,6 +108,9 @@ fn a_rehearsal_leaves_a_result_with_its_provenance() {
         torn.as_object_mut().unwrap().remove(part);
         assert!(check(&torn, Kind::Rehearsal).unwrap_err().contains(part));
     }
+    let mut empty = result.clone();
+    empty["comparisons"][0]["entries"] = Value::Array(Vec::new());
+    assert!(check(&empty, Kind::Rehearsal).unwrap_err().contains("comparisons"));
 }
 
 /// One without a loop that blocks and threads could share takes nothing from the others.

@@ -63,13 +63,14 @@ fn a_merged_tuned_file_of_a_gpu_has_the_compile_reports_of_its_winners() {
     let tuned: Value = serde_json::from_str(&fs::read_to_string(path("dense.sm_90.tuned.json")).unwrap()).unwrap();
     let provenance = &tuned["provenance"];
     assert_eq!((&provenance["device"], &provenance["compiler"]), (&"a device".into(), &"13.0".into()), "{tuned}");
-    let names: Vec<&str> = tuned["instances"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|instance| instance["micro_kernel"].as_str().unwrap())
-        .collect();
+    let instances = tuned["instances"].as_array().unwrap();
+    let names: Vec<&str> = instances.iter().map(|instance| instance["micro_kernel"].as_str().unwrap()).collect();
     assert!(names.len() == 2 && names[0] != names[1], "each shape has its own winner: {tuned}");
+    for (instance, (extent, seconds)) in instances.iter().zip([(64i32, 1e-5), (256, 4e-5)]) {
+        let (found, best) =
+            (&instance["measurements"][0]["gflops_measured"], 2e-9 * f64::from(extent).powi(3) / seconds);
+        assert!(found.as_f64().is_some_and(|found| (found / best - 1.0).abs() < 0.01), "{found}, not {best}: {tuned}");
+    }
     for name in names {
         let launch = &tuned["reports"][name][0];
         for figure in ["threads", "registers", "blocks_per_sm"] {

@@ -131,7 +131,9 @@ fn a_kernel_that_is_gone_leaves_nothing() {
     package.build().unwrap();
     package.write("ops.rs", OUTER);
     package.build().unwrap();
-    assert!(package.generated().keys().all(|name| name.starts_with("dietcode/outer/")));
+    let generated = package.generated();
+    assert!(generated.contains_key("dietcode/outer/registry.rs"), "{:?}", generated.keys());
+    assert!(generated.keys().all(|name| name.starts_with("dietcode/outer/")), "{:?}", generated.keys());
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn cuda_files_are_emitted_for_what_was_asked() {
         .iter()
         .map(|i| i["micro_kernel"].as_str().unwrap())
         .collect();
+    assert_eq!(names.len(), 2, "{report}");
     for name in names {
         let source = fs::read_to_string(place.path(&format!("out/cuda/{name}.cu"))).unwrap();
         assert!(
@@ -61,7 +62,9 @@ fn what_runs_on_a_device_is_explained() {
         let (_, table) = text.split_once(device).unwrap_or_else(|| panic!("{text}"));
         assert!(table.contains(" T=1 ") && table.contains("not tuned"), "{text}");
     }
-    for (device, name) in explained["cuda"].as_array().unwrap().iter().zip(["sm_80", "sm_90"]) {
+    let devices = explained["cuda"].as_array().unwrap();
+    assert_eq!(devices.len(), 2, "{explained}");
+    for (device, name) in devices.iter().zip(["sm_80", "sm_90"]) {
         assert_eq!(device["device"], name);
         assert!(device["launches"][0]["report"]["registers"].as_u64().unwrap() > 0, "{device}");
         assert!(
