@@ -40,7 +40,8 @@ pub(crate) fn with_vectors(bytes: i64) -> CpuTarget {
     CpuTarget { vector_bytes: bytes, vector_registers: if bytes == 64 { 32 } else { 16 }, ..native }
 }
 
-/// Checks the default tiles of vectors of each width, with operands as they lie and with prepared ones; sums of integers have none of these.
+/// Checks the nest as it stands, and the default tiles of vectors of each width, with operands as they lie and with prepared ones; sums of
+/// integers have none of these.
 pub(crate) fn check_on_cpu(rows: &[Row]) {
     let toolchain = Toolchain::find("native").expect("a C compiler");
     for (row, bytes) in rows.iter().flat_map(|row| [16, 32, 64].map(|bytes| (row, bytes))) {
@@ -56,8 +57,19 @@ pub(crate) fn check_on_cpu(rows: &[Row]) {
         let prepared: Vec<Prepared> = (0..plain.params.len()).filter_map(|param| Prepared::of(&plain, param)).collect();
         let sums_integers = plain.reduction.as_ref().is_some_and(|sum| sum.dtype.is_integer());
         assert!(prepared.is_empty() || !sums_integers, "sums of integers take what lies in tensors");
-        let both = [plain.clone(), KernelDef { prepared, ..plain }];
-        let cases: Vec<on_cpu::Case> = both.into_iter().enumerate().map(case).collect();
+        let both = [plain.clone(), KernelDef { prepared, ..plain.clone() }];
+        let mut cases: Vec<on_cpu::Case> = both.into_iter().enumerate().map(case).collect();
+        // What no vector converts is converted otherwise.
+        let nest = KernelDef { name: format!("{}_nest", plain.name), ..plain };
+        let (unit, reference) = (units::naive(&nest), units::oracle(&nest));
+        let instance = instances(&nest, row.shapes).remove(0);
+        cases.extend((bytes == 16).then_some(on_cpu::Case {
+            instance,
+            unit,
+            reference,
+            trace: "nest".into(),
+            sizes: None,
+        }));
         let library = on_cpu::Library::compile(&toolchain, &cases);
         for mut case in cases {
             for instance in instances(&case.instance.def, row.shapes) {
