@@ -76,7 +76,7 @@ fn options(args: &[&str]) -> Result<Options, String> {
     Ok(Options { config, lists, others })
 }
 
-/// The first config that is named, or of the function that is.
+/// The config that is named, or of the function that is: of several, the first whose name ends like the function's.
 fn config(kernel: &str) -> Result<PathBuf, String> {
     if Path::new(kernel).extension().is_some() {
         return Ok(kernel.into());
@@ -87,9 +87,9 @@ fn config(kernel: &str) -> Result<PathBuf, String> {
     }
     let functions: Vec<(PathBuf, String)> =
         configs.into_iter().filter_map(|path| Some((path.clone(), function(&path).ok()?))).collect();
-    let is_meant =
-        |path: &Path, function: &str| function == kernel || path.file_stem().is_some_and(|stem| stem == kernel);
-    let meant = functions.iter().find(|(path, function)| is_meant(path, function));
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let meant = functions.iter().filter(|(path, function)| function == kernel || stem(path) == kernel);
+    let meant = meant.min_by_key(|(path, _)| !stem(path).ends_with(kernel));
     meant.map(|(path, _)| path.clone()).ok_or_else(|| {
         let mut known: Vec<&str> = functions.iter().map(|(_, function)| function.as_str()).collect();
         known.sort_unstable();
