@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use dietcode::core::config::{Cache, WklInst};
 use dietcode::core::cpu_features;
@@ -83,26 +84,42 @@ const PEAK_SHARE: f64 = 0.6;
 /// Figures are medians, and may be so much above a peak, which is one too.
 const ABOVE_PEAK: f64 = 1.05;
 
+/// When a search began and ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SearchTime {
+    pub(crate) start: Instant,
+    /// From there to its end.
+    pub(crate) seconds: f64,
+    /// What it and the comparison may take; none where another limit was given alone.
+    pub(crate) budget: Option<f64>,
+}
+
 /// What a search took.
 #[derive(Debug, Serialize)]
 pub(crate) struct Effort {
     /// From the start until everything was measured; without the comparison with others.
     pub(crate) seconds: f64,
+    /// From the start until what was found is written, the comparison included.
+    pub(crate) whole_seconds: f64,
+    /// What it may take; none where only the number of its trials was given.
+    pub(crate) budget: Option<f64>,
     /// Candidates.
     pub(crate) tried: usize,
     /// Those of them whose outcome was on record, so that nothing was measured.
     pub(crate) known: usize,
     /// Trials a second: new structures that were checked and timed, from the start to the last of them.
     pub(crate) trials_per_second: f64,
-    /// How many register tiles are among those of a second: the median.
+    /// How many register tiles are among those of a second: in nine of ten seconds at least so many.
     pub(crate) register_tiles_per_second: usize,
 }
 
 impl Effort {
-    /// Of a search that took so many seconds.
-    pub(crate) fn of(found: &Found, seconds: f64) -> Effort {
+    /// Of a search that has ended, and what followed until now.
+    pub(crate) fn of(found: &Found, time: &SearchTime) -> Effort {
         Effort {
-            seconds,
+            seconds: time.seconds,
+            whole_seconds: time.start.elapsed().as_secs_f64(),
+            budget: time.budget,
             tried: found.tried,
             known: found.known,
             trials_per_second: found.pace.trials_per_second(),

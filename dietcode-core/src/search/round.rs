@@ -54,12 +54,12 @@ impl Tuning<'_> {
         Ok(())
     }
 
-    /// Counts what was screened and serves; the defaults are no trials.
+    /// Counts what was screened, serves, and has a figure at each point; the defaults are no trials.
     fn note_pace(&mut self, batch: &[usize]) {
         let at = self.budget.elapsed();
         for candidate in batch.iter().map(|at| &self.candidates[*at]) {
-            let is_trial = self.round > 0 && !candidate.failed && !self.journal.has(&candidate.micro_kernel.name());
-            if is_trial {
+            let is_timed = !candidate.failed && candidate.seconds.iter().all(Option::is_some);
+            if self.round > 0 && is_timed && !self.journal.has(&candidate.micro_kernel.name()) {
                 self.pace.note(at, candidate.micro_kernel.trace.register_tile());
             }
         }

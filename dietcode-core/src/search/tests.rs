@@ -115,14 +115,16 @@ fn blocked(threads: i64) -> MicroKernel {
 }
 
 /// A search of two micro-kernels, of which the first is the default, at these numbers of rows: what was found, and what each
-/// measurement was of. A call takes the default a second for each row, and the other so many times as long as `other` says.
-fn searched_two(rows: &[i64], other: fn(i64) -> f64) -> Found {
+/// measurement was of. A call takes the default a second for each row, and the other so many times as long as `other` says, if it has a
+/// figure.
+fn searched_two(rows: &[i64], other: fn(i64) -> Option<f64>) -> Found {
     let (def, limits) = (dense(96, 64), DeviceLimits::of("sm_90".parse().unwrap()).unwrap());
     let [default, second] = [32, 64].map(blocked);
     let name = second.name();
     let seconds = move |of: &str, instance: &Instance, _: usize| {
         let rows = instance.shape[0];
-        Ok(rows as f64 * if of == name { other(rows) } else { 1.0 })
+        let share = if of == name { other(rows) } else { Some(1.0) };
+        share.map(|share| rows as f64 * share).ok_or(Failure::Unknown { clean: 0, asked: 2 })
     };
     let device = SimulatedDevice::new(def.clone(), Target::Cuda(*limits), Box::new(seconds));
     let workload = |rows: &i64| WorkloadInstance {
@@ -143,18 +145,25 @@ fn searched_two(rows: &[i64], other: fn(i64) -> f64) -> Found {
 
 #[test]
 fn a_kernel_that_pays_only_at_large_instances_is_found() {
-    let found = searched_two(&[16, 64, 4096], |rows| 0.5 + 40.0 / rows as f64);
+    let found = searched_two(&[16, 64, 4096], |rows| Some(0.5 + 40.0 / rows as f64));
     assert!(found.candidates[1].score(2) > 1.9 * found.candidates[0].score(2), "{found:?}");
 }
 
 #[test]
 fn instances_are_measured_only_where_two_points_let_hope() {
-    let found = searched_two(&[16, 64, 4096], |rows| if rows < 1000 { 0.8 } else { 2.0 });
+    let found = searched_two(&[16, 64, 4096], |rows| Some(if rows < 1000 { 0.8 } else { 2.0 }));
     let [default, other] = &found.candidates[..] else { panic!("{found:?}") };
     assert!((0..3).all(|instance| default.score(instance) > 0.0), "the default is what others are compared with");
     assert_eq!([0, 1, 2].map(|instance| other.score(instance) > 0.0), [true, true, false]);
     let expected = other.predicted[0][0] / default.predicted[0][0];
     assert!((expected - 1.25).abs() < 1e-9, "{expected}");
+}
+
+#[test]
+fn what_has_no_figure_at_a_point_is_no_trial() {
+    let pace = |other: fn(i64) -> Option<f64>| searched_two(&[16, 64, 4096], other).pace.trials_per_second();
+    assert!(pace(|_| Some(1.0)) > 0.0);
+    assert_eq!(pace(|rows| (rows < 64).then_some(1.0)), 0.0);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use dietcode::{Error, Result};
 use super::Arguments;
 use super::show::show;
 use crate::cli::progress::Progress;
-use crate::cli::report::Effort;
+use crate::cli::report::{Effort, SearchTime};
 use crate::cli::setup::{Setup, wkl_text};
 
 /// A kernel whose search on a device is a [`Task`].
@@ -52,13 +52,13 @@ impl<'a> Kernel<'a> {
         Ok((Kernel { setup, output, baselines }, task))
     }
 
-    /// Verifies and writes the winners, and shows them; `seconds` is how long the search took.
+    /// Verifies and writes the winners, and shows them.
     pub(super) fn finish(
         &self,
         arguments: &Arguments,
         task: &mut Task<'_>,
         found: &Found,
-        seconds: f64,
+        time: &SearchTime,
         progress: &RefCell<Progress>,
     ) -> Result<()> {
         let (config, count) = (&self.setup.config, task.tuning.workloads.len());
@@ -67,7 +67,7 @@ impl<'a> Kernel<'a> {
         progress.borrow().finish();
         let device = (&*task.tuning.device, config.search.cache);
         finalized.tuned.save(&self.output)?;
-        let effort = Effort::of(found, seconds);
+        let effort = Effort::of(found, time);
         arguments.files.print(&effort.text())?;
         show(&finalized, &task.tuning.workloads, device, &self.baselines, effort, &arguments.files)?;
         arguments.files.print(&format!("Written: {}\n", self.output.display()))

@@ -20,7 +20,7 @@ use self::made::KernelPath;
 use super::files::{check_tuned, each_once};
 use super::interrupt::{STOP, finish_first};
 use super::progress::Progress;
-use super::report::ReportFiles;
+use super::report::{ReportFiles, SearchTime};
 use super::setup::{BlasArguments, Setup};
 use super::tell;
 
@@ -153,10 +153,11 @@ fn tune(arguments: &Arguments) -> Result<()> {
     }
     let course = course(arguments.until, &setups, tasks.len() / setups.len());
     let found = search(&mut tasks, &course);
-    let seconds = start.elapsed().as_secs_f64();
+    let budget = (seconds < UNLIMITED).then_some(seconds);
+    let time = SearchTime { start, seconds: start.elapsed().as_secs_f64(), budget };
     let mut outcomes = Vec::new();
     for ((kernel, task), found) in kernels.iter().zip(&mut tasks).zip(found) {
-        outcomes.push(found.and_then(|found| kernel.finish(arguments, task, &found, seconds, &progress)));
+        outcomes.push(found.and_then(|found| kernel.finish(arguments, task, &found, &time, &progress)));
     }
     progress.borrow().finish();
     all_of(&of, outcomes)

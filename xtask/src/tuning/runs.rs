@@ -33,14 +33,21 @@ impl Runs {
         Ok(Runs { config, folder, seed: seed.to_owned(), program: built()? })
     }
 
-    /// Trials a second of a run as users start it, and register tiles among them.
-    pub(super) fn pace(&self, name: &str) -> Result<[f64; 2], String> {
-        self.tune(name, &[])?;
+    /// Figures of a run's search, as its report names them.
+    pub(super) fn search<const N: usize>(
+        &self,
+        name: &str,
+        arguments: &[&str],
+        keys: [&str; N],
+    ) -> Result<[f64; N], String> {
+        self.tune(name, arguments)?;
         let report = self.file(name, "json");
         let search = &read::<Value>(&report)?["search"];
-        let figure =
-            |key: &str| search[key].as_f64().ok_or_else(|| format!("{}: it says nothing of {key}", report.display()));
-        Ok([figure("trials_per_second")?, figure("register_tiles_per_second")?])
+        let mut figures = [0.0; N];
+        for (figure, key) in figures.iter_mut().zip(keys) {
+            *figure = search[key].as_f64().ok_or_else(|| format!("{}: it says nothing of {key}", report.display()))?;
+        }
+        Ok(figures)
     }
 
     /// A file of a run.
