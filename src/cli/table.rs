@@ -55,17 +55,23 @@ pub(crate) fn grid<R: IntoIterator<Item = String>>(head: impl Into<Row>, rows: i
 
 /// The table of some comparisons at one number of threads; `others` are the columns beside the kernel's own.
 pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, legend: &mut Legend) -> String {
-    let head = ["instance", "kernel", "predicted", "measured", "± IQR", "of peak"];
+    let is_predicted = lines.iter().any(|line| line.predicted.is_some());
+    let mut head = vec!["instance", "kernel", "predicted", "measured", "± IQR", "of peak"];
+    head.extend(is_predicted.then_some("of predicted"));
     let row = |line: &Line<'_>| {
         let measured = line.comparison.sample(line.own).map(|s| s.gflops(line.workload.instance.flops));
         let peak = report.peak(line.comparison.threads).or(line.comparison.peak);
-        let share = measured.zip(peak).map(|(m, peak)| format!("{:.0}%", 100.0 * m.median / peak));
+        let share = |of: Option<f64>| {
+            let share = measured.zip(of.filter(|of| *of > 0.0)).map(|(m, of)| format!("{:.0}%", 100.0 * m.median / of));
+            share.unwrap_or_else(|| "–".into())
+        };
         let mut row = vec![wkl_text(&line.workload.wkl), legend.letter(&line.kernel)];
         row.push(gflops(line.predicted));
         let is_there = line.comparison.standings.iter().any(|standing| standing.name == line.own);
         row.push(if is_there { cell(line, line.own) } else { "–".into() });
         row.push(gflops(measured.map(|m| m.iqr)));
-        row.push(share.unwrap_or_else(|| "–".into()));
+        row.push(share(peak));
+        row.extend(is_predicted.then(|| share(line.predicted)));
         row.extend(others.iter().map(|name| cell(line, name)));
         row
     };

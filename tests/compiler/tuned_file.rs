@@ -37,7 +37,7 @@ const SMALL: &str = "nest_0ff8bd6e";
 const LARGE: &str = "nest_a990a073";
 
 fn tuned() -> Tuned {
-    let measurement = Measurement { threads: 1, gflops_predicted: 101.5, gflops_measured: 99.25, gflops_iqr: 0.5 };
+    let measurement = Measurement::of(1, 101.5, 99.25, 0.5);
     Tuned {
         format: FORMAT,
         kernel: "dense".to_string(),

@@ -8,7 +8,7 @@ use dietcode_syntax::KernelDef;
 
 use super::finals::{self, Aim, Decided};
 use super::grow::Label;
-use super::held_out::hold;
+use super::held_out::{hold, regrown};
 use super::predicted_labels::{Clearly, extended};
 use super::regret::{Dispatched, HeldOut, Regret, Selected};
 use super::sampled::sampled;
@@ -19,10 +19,18 @@ use crate::config::{ChosenFrom, Config, WklInst};
 use crate::ir::Program;
 use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, Target};
-use crate::measure::{self, Baselines, Code, Device, Machine};
-use crate::search::{Candidate, Defaults, Found, Part, Tuning, WorkloadInstance};
+use crate::measure::{self, Baselines, Code, Comparison, Device, Machine, Purpose};
+use crate::paired::Verdict;
+use crate::search::{Candidate, Defaults, Found, Outcome, Part, Tuning, WorkloadInstance};
 use crate::sketch::{Blocked, MicroKernel};
 use crate::{Error, Result, cpu_features};
+
+/// What is measured of a micro-kernel at an instance is in doubt below this share of what its points let expect: they do not tell then what
+/// it is like there, and nor may they of others.
+const DOUBTFUL: f64 = 0.8;
+
+/// Whom a micro-kernel has lost against that is in doubt.
+const EXPECTED: &str = "expected";
 
 /// The winners, and how they were found to be.
 #[derive(Clone, Debug)]
@@ -50,7 +58,8 @@ pub struct Searched<'a> {
     pub found: &'a Found,
 }
 
-/// Decides for each instance, measures what was decided beside the baselines (`done` gets their number so far), trains the tree.
+/// Decides for each instance, measures what was decided beside the baselines (`done` gets their number so far), trains the tree. Where a
+/// micro-kernel reaches less of what its points let expect than [`DOUBTFUL`], it is decided once more, and the tree trained again.
 ///
 /// # Errors
 ///
@@ -67,29 +76,72 @@ pub fn finalize(
     let mut decided = finals::decide(tuning, found, Aim { tolerance, most, sampled: &sampled })?;
     let mut tree = grown(tuning, searched, &decided, &sampled)?;
     let held_out = hold(tuning, searched, &sampled, &mut decided, &mut tree)?;
-    let selected = &decided.picks;
     tuning.journal.sync()?;
-    let (settings, device) = ((&tuning.threads[..], tuning.cold), &mut *tuning.device);
     let mut verified = Vec::new();
-    for (at, workload) in tuning.workloads.iter().enumerate() {
+    for (at, pick) in decided.picks.iter().enumerate() {
         if tuning.budget.is_over(Part::Comparison) {
             verified.push(None);
             continue;
         }
-        let pick = Some(selected[at]).filter(|pick| *pick != found.default[at]);
-        let pick = pick.map(|pick| code(device, &found.candidates[pick])).transpose()?;
-        let default = code(device, &found.candidates[found.default[at]])?;
-        let seen = verify(device, workload, pick, default, baselines, settings)?;
-        if let Some(failure) = seen.failure() {
-            let (name, shape) = (&device.def().name, &workload.instance.shape);
-            let why = format!("`{name}` at {shape:?}: the micro-kernel that was decided for does not pass: {failure}");
-            return Err(Error::check(why));
-        }
-        verified.push(Some(seen));
+        verified.push(Some(measured(tuning, found, baselines, (at, *pick))?));
         done(at + 1);
     }
-    let tuned = tuned(tuning, searched, &decided, (tree, held_out), &verified);
+    let mut grown = (tree, held_out);
+    let mut is_other = false;
+    for (at, seen) in verified.iter_mut().enumerate() {
+        let Some(first) = seen else { continue };
+        if is_doubtful(tuning, &found.candidates[decided.picks[at]], (at, first))?
+            && finals::doubt(tuning, found, &mut decided, most, at)?
+        {
+            is_other = true;
+            *seen = Some(measured(tuning, found, baselines, (at, decided.picks[at]))?);
+        }
+    }
+    if is_other {
+        tuning.journal.sync()?;
+        grown = regrown(tuning, searched, &sampled, &decided, grown.1)?;
+    }
+    let tuned = tuned(tuning, searched, &decided, grown, &verified);
     Ok(Finalized { tuned, verified, selected: decided.picks })
+}
+
+/// What is measured of a pick for an instance beside the default and the baselines.
+fn measured(
+    tuning: &mut Tuning<'_>,
+    found: &Found,
+    baselines: &Baselines,
+    (at, pick): (usize, usize),
+) -> Result<Verified> {
+    let (settings, device) = ((&tuning.threads[..], tuning.cold), &mut *tuning.device);
+    let workload = &tuning.workloads[at];
+    let pick = Some(pick).filter(|pick| *pick != found.default[at]);
+    let pick = pick.map(|pick| code(device, &found.candidates[pick])).transpose()?;
+    let default = code(device, &found.candidates[found.default[at]])?;
+    let seen = verify(device, workload, pick, default, baselines, settings)?;
+    let Some(failure) = seen.failure() else { return Ok(seen) };
+    let (name, shape) = (&device.def().name, &workload.instance.shape);
+    let why = format!("`{name}` at {shape:?}: the micro-kernel that was decided for does not pass: {failure}");
+    Err(Error::check(why))
+}
+
+/// Whether a micro-kernel reaches much less at an instance, on some number of threads, than is expected by its points. It is a verdict on
+/// record, so that a run that is continued takes the way that it took before, though what it compares is measured anew.
+fn is_doubtful(tuning: &mut Tuning<'_>, candidate: &Candidate, (at, seen): (usize, &Verified)) -> Result<bool> {
+    let (name, shapes) = (candidate.micro_kernel.name(), vec![tuning.shape(at)]);
+    if let Some(verdict) = tuning.journal.verdict(&name, EXPECTED, &shapes) {
+        return Ok(verdict == Verdict::Loses);
+    }
+    let flops = tuning.workloads[at].instance.flops;
+    let reached = |comparison: &Comparison| comparison.sample(seen.taken()).map(|sample| sample.gflops(flops).median);
+    let pairs = candidate.predicted.iter().zip(&seen.comparisons);
+    let is_doubtful = pairs
+        .filter_map(|(row, comparison)| Some((row[at], reached(comparison)?)))
+        .any(|(predicted, measured)| measured < DOUBTFUL * predicted);
+    let verdict = if is_doubtful { Verdict::Loses } else { Verdict::Equal };
+    let outcome = Outcome::Verdict { against: EXPECTED.to_owned(), shapes, verdict, pairs: 0 };
+    let report = candidate.report(&*tuning.device);
+    tuning.journal.write(candidate, Purpose::Final, report, None, outcome)?;
+    Ok(is_doubtful)
 }
 
 /// Shapes of the config's range that are none of the instances.
@@ -262,19 +314,9 @@ fn measurements(
             }
             None => (candidate.gflops[n][at]?, 0.0),
         };
-        Some(Measurement {
-            threads: *threads as i64,
-            gflops_predicted: rounded(candidate.predicted[n][at]),
-            gflops_measured: rounded(median),
-            gflops_iqr: rounded(iqr),
-        })
+        Some(Measurement::of(*threads, candidate.predicted[n][at], median, iqr))
     };
     tuning.threads.iter().enumerate().filter_map(measurement).collect()
-}
-
-/// To what a person reads, and what comes back the same from a file.
-fn rounded(gflops: f64) -> f64 {
-    (gflops * 1000.0).round() / 1000.0
 }
 
 /// What tuned files for a device are called: `cpu`, or the GPU's compute capability.

@@ -35,6 +35,9 @@ use crate::sketch::MicroKernel;
 /// The most challengers of a region, of those that the figures of a search do not tell apart from its best.
 const MOST: usize = 8;
 
+/// The duels of an instance whose micro-kernel is in doubt.
+const DOUBTED: usize = 2;
+
 /// A micro-kernel (its position among what was found); none: the default of each instance.
 type Player = Option<usize>;
 
@@ -85,8 +88,7 @@ pub(super) struct Decided {
 /// If measuring is not possible at all, or records cannot be written.
 pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, aim: Aim<'_>) -> Result<Decided> {
     let regions = regions(tuning, found, aim.tolerance);
-    let [stood, lost, told, cut] = [const { BTreeSet::new() }; 4];
-    let mut finals = Finals { tuning, found, taken: BTreeMap::new(), stood, lost, told, cut };
+    let mut finals = Finals::new(tuning, found);
     let mut decided = found.default.clone();
     let (mut used, mut contests): (Vec<usize>, Vec<Contest>) = (Vec::new(), Vec::new());
     for (selected, region) in regions {
@@ -105,6 +107,46 @@ pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, aim: Aim<'_>) -> Re
         finals.tuning.progress(Phase::Finals, done, Some(decided.len()));
     }
     finals.select(decided, aim)
+}
+
+/// Decides once more about an instance whose micro-kernel is much slower there than it was expected to be: against the next of those that
+/// were measured there, and against the default, of which each replaces it by a certain win alone. Gives whether one did.
+///
+/// # Errors
+/// As for [`decide`].
+pub(super) fn doubt(
+    tuning: &mut Tuning<'_>,
+    found: &Found,
+    decided: &mut Decided,
+    most: usize,
+    at: usize,
+) -> Result<bool> {
+    let (pick, default) = (decided.picks[at], found.default[at]);
+    let is_next = |other: &usize| {
+        let is_member = decided.members.iter().any(|member| member.at == *other);
+        let may_be = is_member || decided.members.len() < most && !decided.matrix.has_failed(*other);
+        ![pick, default].contains(other) && may_be && found.candidates[*other].score(at) > 0.0
+    };
+    let score = |other: &usize| found.expected_score(*other, at);
+    let next = (0..found.candidates.len()).filter(is_next).max_by(|a, b| score(a).total_cmp(&score(b)));
+    // All contests' at once, which are at least as many as those of the region that it is of.
+    let rivals = MOST + (3 + DOUBTED) * decided.picks.len();
+    let mut finals = Finals::new(tuning, found);
+    let mut player = Some(pick).filter(|pick| *pick != default);
+    for challenger in [next, None] {
+        if finals.duel(&[at], player, challenger, rivals, Part::Comparison)? == Some(Verdict::Wins) {
+            player = challenger;
+        }
+    }
+    let won = player.unwrap_or(default);
+    if won == pick {
+        return Ok(false);
+    }
+    let expected = tuning.expected_at(&found.candidates[won], &decided.matrix.shapes);
+    decided.matrix.won(won, at, &expected);
+    decided.picks[at] = won;
+    decided.members = decided.matrix.with_picks(std::mem::take(&mut decided.members), &decided.picks);
+    Ok(true)
 }
 
 /// A region, and who has it so far.
@@ -143,17 +185,24 @@ fn regions(tuning: &Tuning<'_>, found: &Found, tolerance: f64) -> Vec<(usize, Ve
     regions
 }
 
-impl Finals<'_, '_> {
+impl<'f, 't> Finals<'f, 't> {
+    /// Before the first duel.
+    fn new(tuning: &'f mut Tuning<'t>, found: &'f Found) -> Finals<'f, 't> {
+        let [stood, lost, told, cut] = [const { BTreeSet::new() }; 4];
+        Finals { tuning, found, taken: BTreeMap::new(), stood, lost, told, cut }
+    }
+
     /// The duels that are due for a region for which `selected` was selected; other regions have those in `used`.
     fn begin(&mut self, selected: usize, region: Vec<usize>, used: &[usize]) -> Result<Contest> {
         let challengers = self.challengers(selected, &region, used);
-        // At each instance two vetoes, of who has the region first and of who has it in the end, and its best one.
+        // At each instance two vetoes, of who has the region first and of who has it in the end, and its best one; and two duels more where
+        // its micro-kernel is in doubt.
         let vetoes = if region.len() > 1 { 3 * region.len() } else { 0 };
-        let rivals = challengers.len() + vetoes;
+        let rivals = challengers.len() + vetoes + DOUBTED * region.len();
         let is_due = |challenger: &usize| *challenger == selected || used.contains(challenger);
         let (due, others): (Vec<usize>, Vec<usize>) = challengers.into_iter().partition(is_due);
         let mut contest = Contest { players: vec![None; region.len()], region, others, rivals, holder: None };
-        self.challenge(&mut contest, &due, true)?;
+        self.challenge(&mut contest, &due, Part::DueDuels)?;
         Ok(contest)
     }
 
@@ -167,7 +216,7 @@ impl Finals<'_, '_> {
             let score = |member: &&Member| self.found.expected_score(member.at, at);
             let best = members.iter().max_by(|a, b| score(a).total_cmp(&score(b))).map(|member| member.at);
             let Some(best) = best.filter(|_| !members.iter().any(|member| member.at == *pick)) else { continue };
-            let vetoed = match self.duel(&[at], Some(best), None, members.len(), true)? {
+            let vetoed = match self.duel(&[at], Some(best), None, members.len(), Part::DueDuels)? {
                 Some(verdict) => verdict == Verdict::Wins,
                 None => best != self.found.default[at],
             };
@@ -195,11 +244,12 @@ impl Finals<'_, '_> {
     /// The duels of the others, and those of single instances whose default won.
     fn end(&mut self, contest: &mut Contest) -> Result<()> {
         let others = std::mem::take(&mut contest.others);
-        self.challenge(contest, &others, false)?;
+        self.challenge(contest, &others, Part::Duels)?;
         for (at, instance) in contest.region.iter().enumerate().filter(|_| contest.region.len() > 1) {
             // Where nobody won all of the region, the best of each instance may win there.
             let (holder, best) = (contest.players[at], Some(self.best(*instance)));
-            if self.duel(&[*instance], holder, best, contest.rivals, holder.is_none())? == Some(Verdict::Wins) {
+            let part = if holder.is_none() { Part::DueDuels } else { Part::Duels };
+            if self.duel(&[*instance], holder, best, contest.rivals, part)? == Some(Verdict::Wins) {
                 contest.players[at] = best;
             }
         }
@@ -207,10 +257,10 @@ impl Finals<'_, '_> {
     }
 
     /// Lets some challenge who has a region, and the defaults of its instances veto who has it then.
-    fn challenge(&mut self, contest: &mut Contest, challengers: &[usize], is_due: bool) -> Result<()> {
+    fn challenge(&mut self, contest: &mut Contest, challengers: &[usize], part: Part) -> Result<()> {
         let before = contest.holder;
         for challenger in challengers {
-            let verdict = self.duel(&contest.region, contest.holder, Some(*challenger), contest.rivals, is_due)?;
+            let verdict = self.duel(&contest.region, contest.holder, Some(*challenger), contest.rivals, part)?;
             if verdict == Some(Verdict::Wins) {
                 contest.holder = Some(*challenger);
             }
@@ -224,7 +274,7 @@ impl Finals<'_, '_> {
                 *player = contest.holder;
                 continue;
             }
-            match self.duel(&[*at], contest.holder, None, contest.rivals, true)? {
+            match self.duel(&[*at], contest.holder, None, contest.rivals, Part::DueDuels)? {
                 Some(Verdict::Wins) => *player = None,
                 Some(_) => *player = contest.holder,
                 // Without time for it, nobody knows whether the default is faster at this instance.
@@ -259,14 +309,14 @@ impl Finals<'_, '_> {
         all.max_by(|a, b| score(a).total_cmp(&score(b))).unwrap_or(self.found.default[instance])
     }
 
-    /// What comes of a challenger at some instances; nothing where it took no end. One that is due has more time.
+    /// What comes of a challenger at some instances; nothing where the time for a part ended it.
     fn duel(
         &mut self,
         region: &[usize],
         holder: Player,
         challenger: Player,
         rivals: usize,
-        is_due: bool,
+        part: Part,
     ) -> Result<Option<Verdict>> {
         let differs = |at: &usize| self.position(holder, *at) != self.position(challenger, *at);
         let instances: Vec<usize> = region.iter().copied().filter(differs).collect();
@@ -281,13 +331,13 @@ impl Finals<'_, '_> {
         }
         let _doing = doing(format!("deciding between `{name}` and `{against}`"));
         let mut seen = Vec::new();
-        let verdict = self.fight(&instances, (holder, challenger), rivals, is_due, &mut seen)?;
+        let verdict = self.fight(&instances, (holder, challenger), rivals, part, &mut seen)?;
         if let Some(verdict) = verdict {
             self.note(verdict, self.position(challenger, *first), holder, &instances);
             let outcome = Outcome::Verdict { against, shapes, verdict, pairs: seen.len() };
             let report = one.report(&*self.tuning.device);
             self.tuning.journal.write(one, Purpose::Final, report, None, outcome)?;
-        } else if is_due {
+        } else if part == Part::DueDuels {
             self.cut.extend(instances);
         }
         Ok(verdict)
@@ -319,7 +369,7 @@ impl Finals<'_, '_> {
         instances: &[usize],
         (holder, challenger): (Player, Player),
         rivals: usize,
-        is_due: bool,
+        part: Part,
         seen: &mut Vec<f64>,
     ) -> Result<Option<Verdict>> {
         let mut places: Vec<(usize, Vec<usize>)> =
@@ -341,7 +391,7 @@ impl Finals<'_, '_> {
             for (at, settings) in places.iter().filter(|_| pairs > 0) {
                 let (mut of_settings, mut told) = (Vec::new(), Vec::new());
                 for setting in settings {
-                    if self.tuning.budget.is_over(if is_due { Part::DueDuels } else { Part::Duels }) {
+                    if self.tuning.budget.is_over(part) {
                         return Ok(None);
                     }
                     match self.pairs((holder, challenger), (*at, *setting), pairs)? {

@@ -80,6 +80,33 @@ pub(super) fn hold(
     Ok(Some(judged))
 }
 
+/// Grows the tree anew where other micro-kernels have instances than those that were judged: of the same shapes as before. The others
+/// judge it again.
+///
+/// # Errors
+/// If no tree leads to these micro-kernels.
+pub(super) fn regrown(
+    tuning: &Tuning<'_>,
+    searched: Searched<'_>,
+    sampled: &[Vec<i64>],
+    decided: &Decided,
+    held_out: Option<HeldOut>,
+) -> Result<(Tree, Option<HeldOut>)> {
+    let judges = held_out.filter(|held_out| !held_out.decided).map_or(0, |held_out| held_out.shapes);
+    let deciding = Decided { matrix: decided.matrix.without_last(judges), ..decided.clone() };
+    let tree = grown(tuning, searched, &deciding, sampled)?;
+    let judged = held_out.filter(|held_out| held_out.shapes > 0).map(|held_out| {
+        let before = decided.matrix.shapes.len() - held_out.shapes;
+        let at = |shapes: Range<usize>| dispatched((tuning, searched.found), decided, &tree, shapes);
+        let judged = held_out.with(&at(0..before), &at(before..decided.matrix.shapes.len()));
+        match judged.judgement {
+            Judgement::Kept if !judged.is_within() => HeldOut { judgement: Judgement::Broken, ..judged },
+            _ => judged,
+        }
+    });
+    Ok((tree, judged.or(held_out)))
+}
+
 /// Shapes of the range that nothing is known of.
 fn fresh(tuning: &Tuning<'_>, config: &Config, known: &[Vec<i64>], seed: u64) -> Vec<Vec<i64>> {
     let def = tuning.device.def();

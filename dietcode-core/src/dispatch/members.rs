@@ -88,6 +88,8 @@ pub(super) struct Matrix {
     pub weights: Vec<f64>,
     /// How many of the shapes are those of instances.
     instances: usize,
+    /// Candidates that are no rows any more, since they failed at another shape.
+    failed: BTreeSet<usize>,
 }
 
 impl Matrix {
@@ -108,7 +110,7 @@ impl Matrix {
         }
         let shapes: Vec<Vec<i64>> = tuning.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
         let weights = tuning.workloads.iter().map(|workload| workload.weight).collect();
-        Matrix { rows, instances: shapes.len(), shapes, scores, weights }
+        Matrix { rows, instances: shapes.len(), shapes, scores, weights, failed: BTreeSet::new() }
     }
 
     /// Adds what the rows reach at another shape. Who fails there (`None`) is no row any more, unless it was picked.
@@ -121,8 +123,37 @@ impl Matrix {
         };
         let scores = std::mem::take(&mut self.scores).into_iter().zip(reached).map(with);
         let rows = std::mem::take(&mut self.rows).into_iter().zip(scores).zip(reached);
-        let stays = rows.filter(|((row, _), figure)| figure.is_some() || picks.contains(row));
-        (self.rows, self.scores) = stays.map(|(row, _)| row).unzip();
+        let (stays, failed): (Vec<_>, Vec<_>) =
+            rows.partition(|((row, _), figure)| figure.is_some() || picks.contains(row));
+        self.failed.extend(failed.into_iter().map(|((row, _), _)| row));
+        (self.rows, self.scores) = stays.into_iter().map(|(row, _)| row).unzip();
+    }
+
+    /// Whether a candidate failed at another shape.
+    pub(super) fn has_failed(&self, candidate: usize) -> bool {
+        self.failed.contains(&candidate)
+    }
+
+    /// Notes that a candidate won an instance: it is the best there. Of one that was no row, nothing is known elsewhere but these
+    /// expectations of all shapes, by which it is the best of none.
+    pub(super) fn won(&mut self, candidate: usize, instance: usize, expected: &[f64]) {
+        let best = |scores: &[Vec<f64>], shape: usize| scores.iter().map(|row| row[shape]).fold(0.0, f64::max);
+        let row = self.rows.iter().position(|row| *row == candidate).unwrap_or_else(|| {
+            let row =
+                expected.iter().enumerate().map(|(shape, gflops)| gflops.min(best(&self.scores, shape))).collect();
+            self.rows.push(candidate);
+            self.scores.push(row);
+            self.rows.len() - 1
+        });
+        self.scores[row][instance] = best(&self.scores, instance);
+    }
+
+    /// The same without its last shapes.
+    pub(super) fn without_last(&self, shapes: usize) -> Matrix {
+        let left = self.shapes.len() - shapes;
+        let scores = self.scores.iter().map(|row| row[..left].to_vec()).collect();
+        let (shapes, weights) = (self.shapes[..left].to_vec(), self.weights[..left].to_vec());
+        Matrix { shapes, weights, scores, rows: self.rows.clone(), failed: self.failed.clone(), ..*self }
     }
 
     /// The shapes that are none of the instances'.

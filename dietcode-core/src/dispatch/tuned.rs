@@ -110,6 +110,23 @@ pub struct Measurement {
     pub gflops_measured: f64,
     /// The distance between its quartiles, in GFLOP/s.
     pub gflops_iqr: f64,
+    /// What was measured over what was expected; none: nothing was expected, or the file is older than this figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_predicted: Option<f64>,
+}
+
+impl Measurement {
+    /// Of figures in GFLOP/s, rounded to what a person reads, and what comes back the same from a file.
+    pub fn of(threads: usize, predicted: f64, measured: f64, iqr: f64) -> Measurement {
+        let rounded = |figure: f64| (figure * 1000.0).round() / 1000.0;
+        Measurement {
+            threads: threads as i64,
+            gflops_predicted: rounded(predicted),
+            gflops_measured: rounded(measured),
+            gflops_iqr: rounded(iqr),
+            of_predicted: (predicted > 0.0).then(|| rounded(measured / predicted)),
+        }
+    }
 }
 
 /// What a file must have been made for.

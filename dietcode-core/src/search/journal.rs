@@ -97,7 +97,8 @@ impl Journal {
         self.begun.contains(name)
     }
 
-    /// What came of it when the run let one micro-kernel challenge another at some shapes, if that is on record.
+    /// What came of it when the run let one micro-kernel challenge another at some shapes, if that is on record: no duel takes place
+    /// twice.
     pub(crate) fn verdict(&self, name: &str, against: &str, shapes: &[Shape]) -> Option<Verdict> {
         self.replay.verdict(name, against, shapes)
     }
@@ -112,6 +113,7 @@ impl Journal {
         outcome: Outcome,
     ) -> Result<()> {
         let workload = Workload { shape, ..self.workload.clone() };
+        self.replay.decide(&candidate.micro_kernel.name(), &outcome);
         self.database.append(&Record {
             structure: Some(candidate.structure),
             report,

@@ -104,12 +104,8 @@ impl Model<'_> {
     fn measurements(&self, of: &Seen, pick: usize) -> Vec<Measurement> {
         let measurement = |(threads, row): (&usize, &Vec<Option<Summary>>)| {
             let gflops = row[pick]?;
-            Some(Measurement {
-                threads: *threads as i64,
-                gflops_predicted: self.expected(pick, &of.workload.instance.shape, *threads),
-                gflops_measured: gflops.median,
-                gflops_iqr: gflops.iqr,
-            })
+            let predicted = self.expected(pick, &of.workload.instance.shape, *threads);
+            Some(Measurement::of(*threads, predicted, gflops.median, gflops.iqr))
         };
         of.gflops.iter().filter_map(measurement).collect()
     }

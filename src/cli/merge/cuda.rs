@@ -91,10 +91,5 @@ fn measurements(
     let profile = Profile::of(lowered);
     let instance = &seen.workload.instance;
     let seconds = profile.predict(&setup.def, limits, &profile.resources(limits, None), &instance.shape).seconds;
-    Ok(vec![Measurement {
-        threads: 0,
-        gflops_predicted: instance.flops / seconds / 1e9,
-        gflops_measured: gflops.median,
-        gflops_iqr: gflops.iqr,
-    }])
+    Ok(vec![Measurement::of(0, instance.flops / seconds / 1e9, gflops.median, gflops.iqr)])
 }

@@ -122,7 +122,8 @@ pub enum Outcome {
     },
     /// It challenged another one in the finals.
     Verdict {
-        /// The other one's name, or `default`: what runs where nothing was tuned.
+        /// The other one's name, or `default`: what runs where nothing was tuned; or `expected`: what its points let expect of it, than which
+        /// it was much slower if it lost.
         against: String,
         /// At which shapes, together.
         shapes: Vec<Shape>,

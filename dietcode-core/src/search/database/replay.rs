@@ -39,10 +39,7 @@ impl Replay {
         let mut replay = Replay::default();
         for (at, record) in records.into_iter().enumerate() {
             match &record.outcome {
-                Outcome::Verdict { against, shapes, verdict, .. } => {
-                    let duel = (record.name.clone(), against.clone(), shapes.clone());
-                    replay.verdicts.insert(duel, *verdict);
-                }
+                Outcome::Verdict { .. } => replay.decide(&record.name, &record.outcome),
                 Outcome::Turns { gflops, .. } if gflops.values().flatten().any(|gflops| *gflops <= 0.0) => {}
                 Outcome::Turns { gflops, unknown } => {
                     let Some(shape) = record.workload.shape.clone() else { continue };
@@ -57,6 +54,13 @@ impl Replay {
             }
         }
         replay
+    }
+
+    /// Notes what came of one that challenged another, if that is what an outcome is: it stands for the rest of the run.
+    pub(in crate::search) fn decide(&mut self, name: &str, outcome: &Outcome) {
+        if let Outcome::Verdict { against, shapes, verdict, .. } = outcome {
+            self.verdicts.insert((name.to_owned(), against.clone(), shapes.clone()), *verdict);
+        }
     }
 
     /// The verdict on record of one that challenged another at some shapes.
