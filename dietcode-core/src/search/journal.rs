@@ -133,16 +133,16 @@ impl Journal {
         self.database.sync()
     }
 
-    /// The micro-kernels that were measured before the run began and never failed, the best first.
-    pub(super) fn ranked(&self) -> Vec<&MicroKernel> {
-        ranked(self.before()).into_iter().map(|ranked| ranked.schedule).collect()
+    /// The micro-kernels that were measured before the run began, with such caches, and never failed, the best first.
+    pub(super) fn ranked(&self, cold: bool) -> Vec<&MicroKernel> {
+        let of_caches = self.before().filter(move |record| is_of_caches(record, cold));
+        ranked(of_caches).into_iter().map(|ranked| ranked.schedule).collect()
     }
 
     /// The last figures from before the run began, GFLOP/s at a number of threads with such caches, by names and shapes.
     pub(super) fn figures(&self, threads: usize, cold: bool) -> HashMap<(&str, &Shape), f64> {
         let figure = |record: &'_ Record| {
-            let alike = matches!(record.outcome, Outcome::Measured { cold: its, .. } if its == cold);
-            record.figure().filter(|(its, _)| *its == threads && alike).map(|(_, gflops)| gflops)
+            record.figure().filter(|(its, _)| *its == threads && is_of_caches(record, cold)).map(|(_, gflops)| gflops)
         };
         let before = self.before();
         before.filter_map(|r| Some(((&*r.name, r.workload.shape.as_ref()?), figure(r)?))).collect()
@@ -158,7 +158,7 @@ impl Journal {
     /// here.
     pub(super) fn measured(&self, shapes: &[Shape], cold: bool) -> HashSet<Structure> {
         let here = |record: &&Record| record.workload.shape.as_ref().is_some_and(|shape| shapes.contains(shape));
-        let alike = |record: &&Record| matches!(record.outcome, Outcome::Measured { cold: its, .. } if its == cold);
+        let alike = |record: &&Record| is_of_caches(record, cold);
         let measured = self.before().filter(|record| record.figure().is_some()).filter(alike).filter(here);
         measured.filter_map(|record| record.structure).collect()
     }
@@ -170,5 +170,42 @@ impl Journal {
 
     fn of_workload(&self) -> Filter {
         Filter::of(&self.workload.kernel, &self.workload.source_hash, &self.target)
+    }
+}
+
+/// Whether a record has no figure, or one that was measured with such caches.
+fn is_of_caches(record: &Record, cold: bool) -> bool {
+    !matches!(record.outcome, Outcome::Measured { cold: its, .. } if its != cold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{SimulatedDevice, Summary};
+    use crate::search::testing::{dense, target};
+    use crate::sketch::Tiled;
+
+    /// One is the best of warm caches, another of cold ones; one has figures of cold caches alone.
+    #[test]
+    fn what_caches_hold_says_which_records_lead_a_search() {
+        let device: &dyn Device = &SimulatedDevice::new(dense(96, 64), target(), Box::new(|_, _, _| Ok(1.0)));
+        let begin = |database| Journal::begin(database, device, Identity { seed: 0, space_hash: String::new() });
+        let mut journal = begin(Database::in_memory());
+        let kernel = |rows: i64| {
+            let tile = [("i".to_owned(), rows), ("j".to_owned(), 16)].into();
+            let tiled = Tiled { vector: Some("j".to_owned()), register_tile: tile, ..Tiled::default() };
+            tiled.micro_kernel(device.program(), device.cpu().unwrap()).unwrap().0
+        };
+        for (rows, cold, median) in [(1, false, 9.0), (2, false, 5.0), (1, true, 5.0), (2, true, 9.0), (4, true, 7.0)] {
+            let gflops = Summary { median, iqr: 0.0, repeats: 3 };
+            let outcome = Outcome::Measured { threads: 1, gflops, rel_err: 0.0, cold };
+            let workload = Workload { shape: Some([("M".to_owned(), 8)].into()), ..journal.workload.clone() };
+            let record = Record::new(workload, journal.target.clone(), kernel(rows), outcome);
+            journal.database.append(&record).unwrap();
+        }
+        let journal = begin(journal.database);
+        let order = |cold| journal.ranked(cold).into_iter().map(MicroKernel::name).collect::<Vec<_>>();
+        assert_eq!(order(false), [1, 2].map(|rows| kernel(rows).name()));
+        assert_eq!(order(true), [2, 4, 1].map(|rows| kernel(rows).name()));
     }
 }
