@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use dietcode_core::ErrorKind;
 use dietcode_core::config::{Config, RegretBudget};
 use dietcode_core::dispatch::{
-    Expected, FORMAT, HeldOut, Instance, Judgement, Measurement, Miss, Provenance, Region, Regret, Selected, Tree,
-    Tuned,
+    Asked, Expected, FORMAT, HeldOut, Instance, Judgement, Measurement, Miss, Provenance, Region, Regret, Selected,
+    Tree, Tuned,
 };
 use dietcode_core::schedule::{Instruction, Trace};
 use dietcode_core::sketch::{MicroKernel, Origin, Tiled};
@@ -62,6 +62,7 @@ fn tuned() -> Tuned {
             micro_kernel: SMALL.to_string(),
             measurements: vec![measurement],
         }],
+        asked: None,
         regret: Some(Regret {
             range: BTreeMap::from([("T".to_string(), [1, 512])]),
             shapes: 40,
@@ -208,6 +209,7 @@ fn every_mismatch_is_a_miss() {
             "\"then\": \"y\"",
             "its tree leads to \"y\", which is not among its micro-kernels",
         ),
+        ("\"instances\":", "\"asked\": { \"weights\": [] }, \"instances\":", "its number of weights is 0, expected 1"),
     ];
     for (from, to, expected) in cases {
         assert!(text.contains(from), "{from}");
@@ -382,9 +384,54 @@ fn what_a_file_was_not_tuned_for_is_said_in_one_line() {
     let (line, _) = gap(&tuned, wider, r#"{ "T": 5 }, { "T": 6 }"#).unwrap();
     assert_eq!(said(&line), "T=5 with K=1024,M=160 and 1 more of configs/dense.json are not among them");
     let (line, _) = gap(&tuned, r#""M": 80, "K": 769"#, "{}").unwrap();
-    assert_eq!(said(&line), "K=769,M=80 of configs/dense.json is not among them");
+    let both = "K=769,M=80 of configs/dense.json is not among them; T=5 of them is not in configs/dense.json any more";
+    assert_eq!(said(&line), both);
 
     let of_device = Tuned { target: "sm_80".to_string(), instances: Vec::new(), ..tuned };
     let (line, _) = gap(&of_device, plain, r#"{ "T": 5 }"#).unwrap();
     assert_eq!(line, "`dense` was tuned for 0 instances on sm_80; T=5 of configs/dense.json is not among them");
+}
+
+/// What a config asked for beside its instances when it was tuned, and asks for now.
+#[test]
+fn what_a_file_was_tuned_towards_is_said_where_that_is_other_now() {
+    let vars = ["M".to_string(), "K".to_string()];
+    let config = |more: &str, cache: &str| {
+        let text = format!(
+            r#"{{ "kernel": {{ "source": "ops.rs", "function": "dense" }}, "shape": {{ "M": "16*T", "K": 768 }},
+                "wkl_insts": [{{ "T": 5 }}, {{ "T": 6 }}], {more} "search": {{ "cache": "{cache}" }} }}"#
+        );
+        Config::parse("configs/dense.json", text).unwrap()
+    };
+    let range = r#""range": { "T": [1, 512] }, "#;
+    let asked = Asked {
+        weights: vec![1.0, 3.0, 1.0],
+        range: [("T".to_owned(), [1, 512])].into(),
+        regret: Some(RegretBudget { mean: None, worst: Some(1.1) }),
+    };
+    let mut tuned = Tuned { asked: Some(asked), ..tuned() };
+    for t in [5, 6, 7] {
+        let shape = [("M".to_owned(), 16 * t), ("K".to_owned(), 768)].into();
+        tuned.instances.push(Instance { wkl: [("T".to_owned(), t)].into(), shape, ..tuned.instances[0].clone() });
+    }
+    tuned.instances.remove(0);
+    let told = |tuned: &Tuned, more: &str, cache: &str| {
+        let line = tuned.gap(&config(more, cache), &vars).unwrap().map(|gap| gap.to_string())?;
+        let line =
+            line.strip_prefix("`dense` was tuned for 3 instances; T=7 of them is not in configs/dense.json any more")?;
+        Some(line.strip_suffix("; run `dietcode tune configs/dense.json`")?.to_owned())
+    };
+    let same = format!(r#"{range}"regret": {{ "worst": 1.1 }}, "wkl_inst_weights": [1, 3], "#);
+    let of = |from: &str, to: &str| told(&tuned, &same.replace(from, to), "warm").unwrap();
+    assert_eq!(of("", ""), "");
+    assert_eq!(of("[1, 3]", "[2, 3]"), "; its weights changed, of T=5 from 1 to 2");
+    assert_eq!(of("[1, 3]", "[3, 1]"), "; its weights changed, of T=5 from 1 to 3 and 1 more");
+    assert_eq!(of("512", "128"), r#"; its `range` was {"T":[1,512]} and is {"T":[1,128]}"#);
+    assert_eq!(of(range, ""), r#"; its `range` was {"T":[1,512]} and is nothing"#);
+    assert_eq!(of("1.1", "1.2"), r#"; its `regret` was {"worst":1.1} and is {"worst":1.2}"#);
+    assert_eq!(told(&tuned, &same, "cold").unwrap(), r#"; its `cache` was "warm" and is "cold""#);
+    // An older file says of caches alone what they were.
+    let older = Tuned { asked: None, ..tuned.clone() };
+    assert_eq!(told(&older, "", "warm").unwrap(), "");
+    assert_eq!(told(&older, "", "cold").unwrap(), r#"; its `cache` was "warm" and is "cold""#);
 }

@@ -175,6 +175,7 @@ impl Package {
             reports: BTreeMap::new(),
             instances: config.wkl_insts.iter().map(instance).collect(),
             regret: None,
+            asked: None,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::regret::{Dispatched, HeldOut, Regret, Selected};
 use super::sampled::sampled;
 use super::train::train;
 use super::verify::{Verified, verify};
-use super::{Instance, Measurement, Provenance, Tree, Tuned, Winners};
+use super::{Asked, Instance, Measurement, Provenance, Tree, Tuned, Winners};
 use crate::config::{ChosenFrom, Config, WklInst};
 use crate::ir::Program;
 use crate::machine::cuda::DeviceLimits;
@@ -217,6 +217,11 @@ fn tuned(
         provenance: provenance_on((device, tuning.cold), searched.space_hash, used.first().copied()),
         micro_kernels: used.iter().map(|c| c.micro_kernel.clone()).collect(),
         reports: used.iter().filter_map(report).collect(),
+        asked: searched.config.map(|config| Asked {
+            weights: workloads.iter().map(|workload| workload.weight).collect(),
+            range: config.range.clone(),
+            regret: config.regret,
+        }),
         regret: known.map(|config| regret(&tree, config, (tuning, found), (decided, held_out))),
         tree,
         instances,

@@ -51,7 +51,7 @@ pub use select::{Scores, select};
 #[cfg(feature = "tuner")]
 pub use train::train;
 pub use tree::{Condition, MAX_DEPTH, Split, Tree};
-pub use tuned::{Expected, FORMAT, Instance, Measurement, Provenance, Tuned};
+pub use tuned::{Asked, Expected, FORMAT, Instance, Measurement, Provenance, Tuned};
 #[cfg(feature = "tuner")]
 pub use verify::{DEFAULT, PICK, Verified, verify};
 pub use winners::{CPU, Winners};

@@ -14,7 +14,7 @@ use super::layout;
 use super::miss::Miss;
 use super::regret::Regret;
 use super::tree::{MAX_DEPTH, Tree};
-use crate::config::MAX_BYTES;
+use crate::config::{MAX_BYTES, Range, RegretBudget};
 use crate::cost_model::cuda::LaunchReport;
 use crate::sketch::MicroKernel;
 use crate::whole_file::{check_whole, write_whole};
@@ -47,6 +47,23 @@ pub struct Tuned {
     /// How far what is dispatched stays behind the best over the config's range; none: nothing was predicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regret: Option<Regret>,
+    /// What else the config asked for; none: the file is older, or of no search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+}
+
+/// What a config asks for beyond its instances: a file of another wish stays in force, and says so.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// How much each of the instances counts, in their order.
+    pub weights: Vec<f64>,
+    /// The `range`, as far as the config declares one.
+    #[serde(default, skip_serializing_if = "Range::is_empty")]
+    pub range: Range,
+    /// The budget of regret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regret: Option<RegretBudget>,
 }
 
 /// What is read first.
@@ -201,6 +218,9 @@ impl Tuned {
         self.provenance.check(expected)?;
         check_micro_kernels(&self.micro_kernels)?;
         check_tree(&self.tree, &self.micro_kernels, expected.shape_vars)?;
+        if let Some(asked) = &self.asked {
+            same("number of weights", asked.weights.len(), self.instances.len())?;
+        }
         self.regret.as_ref().map_or(Ok(()), |regret| regret.check(&self.micro_kernels))
     }
 }

@@ -109,6 +109,7 @@ fn tuned(
         tree: joined.tree.clone(),
         instances: seen.iter().zip(&joined.picks).map(instance).collect::<Result<_>>()?,
         regret: None,
+        asked: None,
     })
 }
 

@@ -150,6 +150,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
         tree,
         instances: vec![of(16), of(256)],
         regret: None,
+        asked: None,
     };
     tuned.save(&path).unwrap();
     let mut selected = selection(Some(&config));
