@@ -20,7 +20,9 @@ pub struct Scores<'a> {
 /// equally small sets the one with the highest weighted throughput relative to the best.
 pub fn select(scores: Scores<'_>) -> Vec<Option<usize>> {
     let cover = Cover::of(&scores);
-    let chosen = (1..=cover.rows.len()).find_map(|size| cover.smallest(size)).unwrap_or_else(|| cover.greedy());
+    let greedy = cover.greedy();
+    // No larger set is smaller, though there may be few of those again.
+    let chosen = (1..=greedy.len()).find_map(|size| cover.smallest(size)).unwrap_or(greedy);
     let best_of = |instance: usize| {
         let chosen = chosen.iter().copied().filter(|row| cover.relative[*row][instance] > 0.0);
         chosen.max_by(|a, b| cover.relative[*a][instance].total_cmp(&cover.relative[*b][instance]))
@@ -109,7 +111,8 @@ fn for_each_subset(rows: &[usize], size: usize, visit: &mut impl FnMut(&[usize])
         if set.len() == size {
             return visit(set);
         }
-        for (at, row) in rows.iter().enumerate() {
+        // Those behind the last place at which enough are left end nowhere.
+        for (at, row) in rows.iter().enumerate().take((rows.len() + set.len() + 1).saturating_sub(size)) {
             set.push(*row);
             extend(&rows[at + 1..], size, set, visit);
             set.pop();
@@ -162,6 +165,17 @@ mod tests {
             used.dedup();
             assert!(used.len() <= cover.greedy().len());
         }
+    }
+
+    /// Of 36, subsets of 30 are few, and those of 1 to 30 that begin them are not.
+    #[test]
+    fn sets_that_are_larger_than_what_was_found_are_not_tried() {
+        let row = |row: usize| (0..6).map(|i| if row % 6 == i { 100.0 + row as f64 / 100.0 } else { 1.0 }).collect();
+        let scores: Vec<Vec<f64>> = (0..36).map(row).collect();
+        assert_eq!(picks(&scores, 0.02).len(), 6);
+        let mut seen = 0;
+        for_each_subset(&(0..36).collect::<Vec<_>>(), 34, &mut |_| seen += 1);
+        assert_eq!(seen, subsets(36, 34));
     }
 
     #[test]
