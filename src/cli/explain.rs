@@ -38,6 +38,7 @@ Examples:
   dietcode explain configs/bert_dense.json --wkl T=43
   dietcode explain configs/bert_dense.json --wkl T=43 --target sm_80
   dietcode explain configs/bert_dense.json --wkl T=1..128 --threads 1 --json -
+  dietcode explain configs/bert_dense.json --tree                      from a shape to a micro-kernel
   dietcode explain configs/bert_dense.json --sketches --target sm_80   the space that a search draws from
   dietcode explain configs/sm_90.json --sass=matmul_nt_f16             what main loops consist of, in machine code")]
 pub(crate) struct Arguments {
@@ -64,6 +65,9 @@ pub(crate) struct Arguments {
     /// what each micro-kernel adds, and the regions of the decision tree. Of the CPU, or of one device with --target.
     #[arg(long, conflicts_with_all = ["wkl", "threads", "sketches"])]
     regret: bool,
+    /// Print the decision tree from a shape to a micro-kernel, as text. Of the CPU, or of one device with --target.
+    #[arg(long, conflicts_with_all = ["wkl", "threads", "json", "sketches", "regret"])]
+    tree: bool,
     /// Print what the main loops of micro-kernels for CUDA consist of: nvcc compiles them, and nvdisasm tells the instructions. Of those
     /// that a build would choose for the config, or for the shapes of --wkl, or of all of a set; with NAME, only of those whose
     /// kernel and name, `matmul_nt 8x8_0123abcd`, contain it.
@@ -73,7 +77,7 @@ pub(crate) struct Arguments {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "",
-        conflicts_with_all = ["threads", "sketches", "regret"]
+        conflicts_with_all = ["threads", "sketches", "regret", "tree"]
     )]
     sass: Option<String>,
 }
@@ -126,6 +130,17 @@ struct Fit {
     gflops_iqr: Option<f64>,
 }
 
+/// The decision tree of the target that was asked for, as text, behind why it is the default's.
+fn tree(arguments: &Arguments, setup: &Setup) -> Result<String> {
+    let Some(cpu) = Cpu::find(arguments, setup)? else {
+        let target = arguments.target.unwrap_or(Target::Cpu);
+        return Ok(setup.tuned(target)?.tree.text());
+    };
+    let notes = cpu.miss.map(|miss| format!("the default micro-kernels run: {miss}\n")).into_iter();
+    let notes = notes.chain(cpu.winners.gap.as_ref().map(|gap| format!("{gap}\n")));
+    Ok(notes.collect::<String>() + &cpu.winners.tree.text())
+}
+
 /// What runs the shape on a CUDA device, and what the model expects of it.
 #[derive(Debug, Serialize)]
 struct DeviceFit {
@@ -154,6 +169,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     arguments.json.check()?;
     if arguments.regret {
         return regret::run(arguments, &setup);
+    }
+    if arguments.tree {
+        return arguments.json.print(&tree(arguments, &setup)?);
     }
     if arguments.wkl.is_empty() {
         return overview::run(arguments, &setup);

@@ -18,19 +18,22 @@ pub(crate) fn selection(regret: &Regret, legend: &mut Legend) -> String {
     let table = grid(["kernel", "mean regret", "gain", "dispatched"], rows);
     let (shapes, mean, worst) = (counted(regret.shapes, "shape"), regret.mean, regret.worst);
     let held_out = regret.held_out.as_ref().map_or_else(String::new, |held_out| judged(held_out) + "\n");
+    let predicted = match regret.predicted {
+        0 => String::new(),
+        predicted => format!(" ({predicted} of them as the model predicts)"),
+    };
     format!(
-        "\nTime over that of the best contestant, at {shapes} of {}: with each of these and those above it\n{table}\nas dispatched: {mean:.3} in the mean, {worst:.3} at worst\n{held_out}",
+        "\nTime over that of the best contestant, at {shapes} of {}{predicted}: with each of these and those above it\n{table}\nas dispatched: {mean:.3} in the mean, {worst:.3} at worst\n{held_out}",
         range(regret)
     )
 }
 
 /// What came of the config's budget, in a line.
 pub(crate) fn judged(held_out: &HeldOut) -> String {
-    let HeldOut { budget, shapes, too_long, decided, mean, worst, judgement } = held_out;
+    let HeldOut { budget, shapes, decided, mean, worst, judgement } = held_out;
     let bound = |bound: &Option<f64>, of: &str| bound.map(|bound| format!("{bound} {of}"));
     let bounds: Vec<String> =
         [bound(&budget.mean, "in the mean"), bound(&budget.worst, "at worst")].into_iter().flatten().collect();
-    let longer = format!("at {} a call takes too long to be measured", counted(*too_long, "shape"));
     let part = match (decided, judgement) {
         (false, _) => "that decided nothing",
         (true, Judgement::Kept) => "of the range, which has no others",
@@ -43,17 +46,12 @@ pub(crate) fn judged(held_out: &HeldOut) -> String {
         Judgement::NoTime => {
             format!("was not judged at more, as the time was over: {seen} (`--seconds` gives more)")
         }
-        Judgement::TooLong if *shapes == 0 => {
-            return format!("the budget of {} was not judged: {longer}", bounds.join(" and "));
-        }
-        Judgement::TooLong => format!("was judged at few shapes: {seen}"),
         Judgement::Broken if *decided && held_out.is_within() => {
             format!("was not kept before the shapes drawn last decided, too: {seen} now (`--seconds` gives more time)")
         }
         Judgement::Broken => format!("is not kept: {seen} (`--seconds` gives more time)"),
     };
-    let longer = if *too_long == 0 { String::new() } else { format!("; {longer}") };
-    format!("the budget of {} {came}{longer}", bounds.join(" and "))
+    format!("the budget of {} {came}", bounds.join(" and "))
 }
 
 /// The same by the regions of the decision tree, the worst first.

@@ -435,6 +435,11 @@ fn shapes_are_asked_for_in_the_same_words() {
     assert_eq!(shapes(&["--wkl", "T=16..64:16"]), [16, 32, 48, 64]);
 }
 
+/// How many leaves a tree of a tuned file has.
+fn leaves(tree: &Value) -> usize {
+    tree.get("if").map_or(1, |_| leaves(&tree["then"]) + leaves(&tree["else"]))
+}
+
 #[test]
 fn tuned_explained_and_measured() {
     let place = Place::new();
@@ -471,6 +476,9 @@ fn tuned_explained_and_measured() {
         "{text}"
     );
     assert_eq!(tuned["regret"]["held_out"]["budget"]["worst"], 4.0);
+    let tree = stdout(&place.run(&["explain", "dense.json", "--tree"]));
+    let names = tree.lines().filter(|line| !line.trim_start().starts_with("if ") && line.trim_start() != "else");
+    assert_eq!(names.count(), leaves(&tuned["tree"]), "{tree}");
     assert!(text.contains("the budget of 4 at worst"), "{text}");
     fs::write(place.path("dense.json"), CONFIG.replace("{ \"T\": 4 }", "{ \"T\": 4 }, { \"T\": 7 }, { \"T\": 9 }"))
         .unwrap();

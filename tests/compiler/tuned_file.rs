@@ -66,6 +66,7 @@ fn tuned() -> Tuned {
         regret: Some(Regret {
             range: BTreeMap::from([("T".to_string(), [1, 512])]),
             shapes: 40,
+            predicted: 3,
             mean: 1.02,
             worst: 1.25,
             selected: vec![Selected { micro_kernel: SMALL.to_string(), mean: 1.02 }],
@@ -79,7 +80,6 @@ fn tuned() -> Tuned {
             held_out: Some(HeldOut {
                 budget: RegretBudget { mean: Some(1.02), worst: None },
                 shapes: 32,
-                too_long: 0,
                 decided: false,
                 mean: 1.01,
                 worst: 1.5,

@@ -4,6 +4,7 @@ pub mod cuda;
 #[cfg(feature = "tuner")]
 pub mod library;
 mod printer;
+pub mod quantity;
 pub mod reference;
 pub mod registry;
 pub mod set;

@@ -25,6 +25,7 @@ pub use self::cuda::{Capability, CudaEntry, CudaLaunchEntry, cuda_rs, skipped_cu
 pub(super) use self::list::{Group, List};
 use super::TranslationUnit;
 use super::cuda::CudaUnit;
+use super::quantity::Quantity;
 use crate::hash::hash_of;
 
 /// How a dispatcher finds the micro-kernel of a shape: a decision tree whose names are resolved to positions.
@@ -34,11 +35,11 @@ pub enum Decision {
     Pick(usize),
     /// One comparison on the way.
     Split {
-        /// Position among the kernel's shape variables.
-        var: usize,
+        /// Of shape variables, by their positions among the kernel's.
+        of: Quantity<usize>,
         /// The largest value that goes to `below`.
         threshold: i64,
-        /// Where `var <= threshold`.
+        /// Where `of <= threshold`.
         below: Box<Decision>,
         /// Everywhere else.
         above: Box<Decision>,
@@ -50,8 +51,8 @@ impl Decision {
     pub fn pick(&self, shape: &[i64]) -> usize {
         match self {
             Decision::Pick(row) => *row,
-            Decision::Split { var, threshold, below, above } => {
-                if shape[*var] <= *threshold {
+            Decision::Split { of, threshold, below, above } => {
+                if of.at(shape) <= *threshold {
                     below.pick(shape)
                 } else {
                     above.pick(shape)
@@ -150,8 +151,8 @@ pub(super) fn dispatch(_shape: &[i64]) -> usize {{
 }
 
 fn mark_used(decision: &Decision, used: &mut [bool]) {
-    if let Decision::Split { var, below, above, .. } = decision {
-        used[*var] = true;
+    if let Decision::Split { of, below, above, .. } = decision {
+        of.each_var(&mut |var| used[*var] = true);
         mark_used(below, used);
         mark_used(above, used);
     }
@@ -162,8 +163,8 @@ fn write_decision(text: &mut String, decision: &Decision, names: &[&str], vars: 
     let indent = "    ".repeat(depth);
     let mut decision = decision;
     let mut lead = indent.clone();
-    while let Decision::Split { var, threshold, below, above } = decision {
-        text.push_str(&format!("{lead}if {} <= {threshold} {{\n", local(&vars[*var])));
+    while let Decision::Split { of, threshold, below, above } = decision {
+        text.push_str(&format!("{lead}if {} <= {threshold} {{\n", of.rust(&|var| local(&vars[var]))));
         write_decision(text, below, names, vars, depth + 1);
         lead = format!("{indent}}} else ");
         decision = above;
@@ -192,7 +193,7 @@ mod tests {
     }
 
     fn split(var: usize, threshold: i64, below: Decision, above: Decision) -> Decision {
-        Decision::Split { var, threshold, below: Box::new(below), above: Box::new(above) }
+        Decision::Split { of: Quantity::Var(var), threshold, below: Box::new(below), above: Box::new(above) }
     }
 
     fn unit(name: &str) -> TranslationUnit {
@@ -225,6 +226,18 @@ mod tests {
 ";
         assert!(text.ends_with(expected), "{text}");
         assert!(text.contains("(table \"dietcode2_table_dense_0000000000000abc_"), "{text}");
+    }
+
+    #[test]
+    fn what_is_computed_of_the_shape_is_compared() {
+        let of = Quantity::parse("(M + 7) / 8 * K").unwrap();
+        let of = of.map(&|var| vars().iter().position(|known| known.name == *var)).unwrap();
+        let [below, above] = [0, 1].map(|row| Box::new(Decision::Pick(row)));
+        let tree = Decision::Split { of, threshold: 12, below, above };
+        assert_eq!([tree.pick(&[16, 6]), tree.pick(&[17, 6])], [0, 1]);
+        let text = registry_rs("dense", 1, &["small", "large"].map(unit), &vars(), &tree);
+        let line = "    if (shape_M.saturating_add(7) / 8).saturating_mul(shape_K) <= 12 {\n";
+        assert!(text.contains(line) && text.contains("let shape_K = shape[1];\n"), "{text}");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 use dietcode_syntax::Role;
 
 use super::Tree;
+use super::grow::{Grower, Limits, Sample, Samples, variables};
 use super::sampled::halton;
 use crate::cost_model::cpu::Profile;
 use crate::ir::{Expr, Program};
@@ -42,12 +43,6 @@ const WORTH: f64 = 0.0004;
 
 /// The fewest samples on a side of a split.
 const FEWEST: usize = 4;
-
-/// How many times as much two splits have to gain of which neither does alone: samples of a few extreme shapes invite more of those.
-const AT_ONCE: f64 = 10.0;
-
-/// How many values of a variable are tried for a split that gains only by the next one.
-const THRESHOLDS: usize = 12;
 
 /// A micro-kernel, carried out.
 type Both = (MicroKernel, Lowered);
@@ -106,20 +101,15 @@ fn grown(
     let samples = samples(program, (&all, &doubts), target, longest);
     let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
     let names: Vec<String> = all.iter().map(|(micro_kernel, _)| micro_kernel.name()).collect();
-    let samples = Samples::of(&samples, vars.len());
-    let tree = Grower { vars: &vars, names: &names }.grow(&samples, [NEST, TILE], DEPTH);
+    let limits = Limits { depth: DEPTH, worth: WORTH * SAMPLES as f64, fewest: FEWEST };
+    let grower = Grower { quantities: &variables(&vars), names: &names, limits };
+    let tree = by_turns(&grower, &Samples::of(&samples, vars.len()), [NEST, TILE]);
     let used = all.into_iter().zip(names).filter(|(_, name)| tree.leaves().any(|leaf| leaf == name));
     (used.map(|(both, _)| both).collect(), tree)
 }
 
-/// A shape with what the model says of it.
-struct Sample {
-    shape: Vec<i64>,
-    /// Of each micro-kernel the logarithm of its time, with its doubt.
-    times: Vec<f64>,
-}
-
-/// Shapes with logarithms that fill their space evenly.
+/// Shapes with logarithms that fill their space evenly, and what the model says of them: of each micro-kernel the logarithm of its time,
+/// with its doubt.
 fn samples(
     program: &Program,
     (all, doubts): (&[Both], &[f64]),
@@ -139,7 +129,7 @@ fn samples(
             if n.is_multiple_of(2) { round(value) } else { value }
         };
         let shape: Vec<i64> = (0..program.shape_vars.len()).map(value).collect();
-        Sample { times: times(&shape), shape }
+        Sample { costs: times(&shape), values: shape }
     };
     let count = if program.shape_vars.is_empty() { 1 } else { SAMPLES };
     (0..count).map(sample).collect()
@@ -151,140 +141,14 @@ fn round(value: i64) -> i64 {
     value / unit * unit
 }
 
-/// Samples in their order, and once for each variable in the order of its values, so that none of many splits has to sort them.
-struct Samples<'s> {
-    all: Vec<&'s Sample>,
-    by: Vec<Vec<&'s Sample>>,
-}
-
-impl<'s> Samples<'s> {
-    fn of(samples: &'s [Sample], vars: usize) -> Samples<'s> {
-        let all: Vec<&Sample> = samples.iter().collect();
-        let by = |at: usize| {
-            let mut sorted = all.clone();
-            sorted.sort_by_key(|sample| sample.shape[at]);
-            sorted
-        };
-        Samples { by: (0..vars).map(by).collect(), all }
-    }
-
-    /// Those on the two sides of a split.
-    fn sides(&self, at: usize, most: i64) -> (Samples<'s>, Samples<'s>) {
-        let sides = |samples: &Vec<&'s Sample>| -> (Vec<&'s Sample>, Vec<&'s Sample>) {
-            samples.iter().copied().partition(|sample| sample.shape[at] <= most)
-        };
-        let ((low, high), (low_by, high_by)) = (sides(&self.all), self.by.iter().map(sides).unzip());
-        (Samples { all: low, by: low_by }, Samples { all: high, by: high_by })
-    }
-}
-
-/// Grows a tree between names of micro-kernels.
-struct Grower<'a> {
-    vars: &'a [String],
-    names: &'a [String],
-}
-
-impl Grower<'_> {
-    /// A tree between two of them: splits where the two sides together lose least, as long as that is worth it. Which of the nest and
-    /// the tile a leaf has stands before the next one is looked at: few samples lie where a nest is ahead, and a tree of all would not
-    /// find them.
-    fn grow(&self, samples: &Samples<'_>, of: [usize; 2], depth: usize) -> Tree {
-        let (taken, lost) = best(&samples.all, of);
-        let leaf = || match of {
-            [_, last] if last + 1 < self.names.len() => self.grow(samples, [taken, last + 1], DEPTH),
-            _ => Tree::Leaf(self.names[taken].clone()),
-        };
-        if depth == 0 {
-            return leaf();
-        }
-        let worth = |losses: f64, times: f64| lost - losses > times * WORTH * SAMPLES as f64;
-        let next = self.best_split(samples, of).filter(|(losses, _)| worth(*losses, 1.0));
-        let next = next.or_else(|| {
-            let ahead = || self.best_with_next(samples, of).filter(|(losses, _)| worth(*losses, AT_ONCE));
-            if depth > 1 && worth(0.0, AT_ONCE) { ahead() } else { None }
-        });
-        let Some((_, (at, most))) = next else { return leaf() };
-        let (low, high) = samples.sides(at, most);
-        let (low, high) = (self.grow(&low, of, depth - 1), self.grow(&high, of, depth - 1));
-        if low == high { low } else { Tree::split(&self.vars[at], most, low, high) }
-    }
-
-    /// The split after which the two sides lose least.
-    fn best_split(&self, samples: &Samples<'_>, of: [usize; 2]) -> Option<Split> {
-        let splits = (0..self.vars.len()).flat_map(|at| splits(samples, of, at));
-        splits.min_by(|a, b| a.0.total_cmp(&b.0))
-    }
-
-    /// The one, of a few along each variable, after which they lose least once each is split again. Where one side needs a second split
-    /// before it gains, no single one shows that: a convolution's channels make vectors along them worth it where there are many of
-    /// both, and there are few among all samples.
-    fn best_with_next(&self, samples: &Samples<'_>, of: [usize; 2]) -> Option<Split> {
-        let few = |at: usize| {
-            let all = splits(samples, of, at);
-            let step = all.len().div_ceil(THRESHOLDS).max(1);
-            all.into_iter().skip(step / 2).step_by(step)
-        };
-        let least = |side: &Samples<'_>| {
-            let whole = best(&side.all, of).1;
-            if whole == 0.0 { 0.0 } else { self.best_split(side, of).map_or(whole, |(losses, _)| losses.min(whole)) }
-        };
-        let with_next = |(_, (at, most)): Split| {
-            let (low, high) = samples.sides(at, most);
-            (least(&low) + least(&high), (at, most))
-        };
-        let splits = (0..self.vars.len()).flat_map(few).map(with_next);
-        splits.min_by(|a, b| a.0.total_cmp(&b.0))
-    }
-}
-
-/// What the two sides of a split lose, the variable (its position), and the largest value of the lower side.
-type Split = (f64, (usize, i64));
-
-/// How much each of two loses to the other on samples together, as natural logarithms.
-#[derive(Clone, Copy, Default)]
-struct Lost([f64; 2]);
-
-impl Lost {
-    fn and(self, sample: &Sample, [first, second]: [usize; 2]) -> Lost {
-        let gain = sample.times[first] - sample.times[second];
-        Lost([self.0[0] + gain.max(0.0), self.0[1] + (-gain).max(0.0)])
-    }
-
-    fn least(self) -> f64 {
-        self.0[0].min(self.0[1])
-    }
-}
-
-/// Which of two loses less on all samples together, and how much; the first where both lose the same.
-fn best(samples: &[&Sample], of: [usize; 2]) -> (usize, f64) {
-    let lost = samples.iter().fold(Lost::default(), |lost, sample| lost.and(sample, of));
-    (if lost.0[1] < lost.0[0] { of[1] } else { of[0] }, lost.least())
-}
-
-/// The splits of samples by one variable (its position): what the two sides lose by the better of two each, the variable, and the
-/// largest value of the lower side, halfway to the next.
-fn splits(samples: &Samples<'_>, of: [usize; 2], at: usize) -> Vec<Split> {
-    let sorted = &samples.by[at];
-    let mut high = vec![Lost::default(); sorted.len() + 1];
-    for (place, sample) in sorted.iter().enumerate().rev() {
-        high[place] = high[place + 1].and(sample, of);
-    }
-    let mut low = Lost::default();
-    let mut splits = Vec::new();
-    for (place, pair) in sorted.windows(2).enumerate() {
-        low = low.and(pair[0], of);
-        let [below, above] = [pair[0], pair[1]].map(|sample| sample.shape[at]);
-        let few = (place + 1).min(sorted.len() - place - 1) < FEWEST;
-        if below < above && !few {
-            splits.push((low.least() + high[place + 1].least(), (at, middle(below, above))));
-        }
-    }
-    splits
-}
-
-/// The geometric mean, rounded down: halves of a scale that is logarithmic.
-fn middle(low: i64, high: i64) -> i64 {
-    (((low as f64) * (high as f64)).sqrt() as i64).clamp(low, high - 1)
+/// A tree between two of the micro-kernels. Which of the nest and the tile a leaf has stands before the next one is looked at: few samples lie
+/// where a nest is ahead, and a tree of all would not find them.
+fn by_turns(grower: &Grower<'_>, samples: &Samples<'_>, of: [usize; 2]) -> Tree {
+    let leaf = |samples: &Samples<'_>, taken: usize| match of {
+        [_, last] if last + 1 < grower.names.len() => by_turns(grower, samples, [taken, last + 1]),
+        _ => Tree::Leaf(grower.names[taken].clone()),
+    };
+    grower.grow(samples, &of, grower.limits.depth, &leaf)
 }
 
 #[cfg(test)]

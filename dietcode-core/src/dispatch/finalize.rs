@@ -1,20 +1,19 @@
 //! From what a search found on a device to the tuned file: finals, figures, the tree, what is predicted around.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_syntax::KernelDef;
 
 use super::finals::{self, Aim, Decided};
-use super::grow::Label;
+use super::fit::fit;
 use super::held_out::{hold, regrown};
-use super::predicted_labels::{Clearly, extended};
+use super::outside::outside;
+use super::quantities::quantities;
 use super::regret::{Dispatched, HeldOut, Regret, Selected};
 use super::sampled::sampled;
-use super::train::train;
 use super::verify::{Verified, verify};
-use super::{Asked, Instance, Measurement, Provenance, Tree, Tuned, Winners};
+use super::{Asked, InRange, Instance, Measurement, Provenance, Tree, Tuned, Winners};
 use crate::config::{ChosenFrom, Config, WklInst};
 use crate::ir::Program;
 use crate::machine::cuda::DeviceLimits;
@@ -22,7 +21,7 @@ use crate::machine::{CpuTarget, Target};
 use crate::measure::{self, Baselines, Code, Comparison, Device, Machine, Purpose};
 use crate::paired::Verdict;
 use crate::search::{Candidate, Defaults, Found, Outcome, Part, Tuning, WorkloadInstance};
-use crate::sketch::{Blocked, MicroKernel};
+use crate::sketch::{Blocked, Lowered, MicroKernel};
 use crate::{Error, Result, cpu_features};
 
 /// What is measured of a micro-kernel at an instance is in doubt below this share of what its points let expect: they do not tell then what
@@ -73,9 +72,10 @@ pub fn finalize(
     let found = searched.found;
     let sampled = sampled_shapes(tuning, searched);
     let Searched { tolerance, most, .. } = searched;
-    let mut decided = finals::decide(tuning, found, Aim { tolerance, most, sampled: &sampled })?;
-    let mut tree = grown(tuning, searched, &decided, &sampled)?;
-    let held_out = hold(tuning, searched, &sampled, &mut decided, &mut tree)?;
+    let range = searched.config.map(|config| (config, &sampled));
+    let mut decided = finals::decide(tuning, found, Aim { tolerance, most, range })?;
+    let mut tree = grown(tuning, searched, &decided)?;
+    let held_out = hold(tuning, searched, &mut decided, &mut tree)?;
     tuning.journal.sync()?;
     let mut verified = Vec::new();
     for (at, pick) in decided.picks.iter().enumerate() {
@@ -99,7 +99,7 @@ pub fn finalize(
     }
     if is_other {
         tuning.journal.sync()?;
-        grown = regrown(tuning, searched, &sampled, &decided, grown.1)?;
+        grown = regrown(tuning, searched, &decided, grown.1)?;
     }
     let tuned = tuned(tuning, searched, &decided, grown, &verified);
     Ok(Finalized { tuned, verified, selected: decided.picks })
@@ -145,11 +145,11 @@ fn is_doubtful(tuning: &mut Tuning<'_>, candidate: &Candidate, (at, seen): (usiz
 }
 
 /// Shapes of the config's range that are none of the instances.
-fn sampled_shapes(tuning: &Tuning<'_>, searched: Searched<'_>) -> Vec<Vec<i64>> {
+fn sampled_shapes(tuning: &Tuning<'_>, searched: Searched<'_>) -> InRange {
     let def = tuning.device.def();
     let is_possible = |shape: &[i64]| measure::Instance::of(def, shape).is_ok();
     let of = |config: &Config| sampled(config, &Config::shape_vars(def), &wkl_insts(tuning), is_possible);
-    searched.config.map_or_else(Vec::new, of)
+    searched.config.map_or_else(InRange::new, of)
 }
 
 /// The values of the workload variables.
@@ -163,22 +163,25 @@ fn code<'c>(device: &dyn Device, candidate: &'c Candidate) -> Result<&'c Code> {
 }
 
 /// The tree of what was decided, and of what is known, or predicted, of the micro-kernels at other shapes.
-pub(super) fn grown(
-    tuning: &Tuning<'_>,
-    searched: Searched<'_>,
-    decided: &Decided,
-    sampled: &[Vec<i64>],
-) -> Result<Tree> {
-    let vars = Config::shape_vars(tuning.device.def());
-    let names: Vec<String> =
-        decided.picks.iter().map(|pick| searched.found.candidates[*pick].micro_kernel.name()).collect();
+pub(super) fn grown(tuning: &Tuning<'_>, searched: Searched<'_>, decided: &Decided) -> Result<Tree> {
+    let (device, candidates) = (&*tuning.device, &searched.found.candidates);
+    let vars = Config::shape_vars(device.def());
+    let names: Vec<String> = decided.picks.iter().map(|pick| candidates[*pick].micro_kernel.name()).collect();
     // Different workload instances may have one shape, and then one micro-kernel: the first one's.
     let mut labels: BTreeMap<&[i64], &str> = BTreeMap::new();
     for (workload, name) in tuning.workloads.iter().zip(&names) {
         labels.entry(&workload.instance.shape).or_insert(name);
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
-    let tree = predicted(train(&vars, &labels)?, searched, tuning, decided, (&labels, sampled))?;
+    let members: Vec<usize> = decided.members.iter().map(|member| member.at).collect();
+    let micro_kernels = members.iter().map(|at| &candidates[*at].micro_kernel);
+    let lowered: Vec<Lowered> =
+        micro_kernels.clone().map(|of| of.lowered(device.program(), device.target())).collect::<Result<_>>()?;
+    let most = tuning.threads.iter().map(|setting| device.units(*setting)).max().unwrap_or(1);
+    let quantities = quantities(device.program(), &lowered.iter().collect::<Vec<_>>(), most as i64);
+    let names: Vec<String> = micro_kernels.map(MicroKernel::name).collect();
+    let known = decided.matrix.known(&members, device.is_estimating());
+    let tree = fit((&vars, &quantities), &names, &labels, &known);
     match labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
         Some((shape, name)) => Err(Error::check(format!("the decision tree does not lead {shape:?} to {name}"))),
         None => Ok(tree),
@@ -205,9 +208,11 @@ fn tuned(
         }
     };
     let instances = (0..workloads.len()).map(instance).collect();
+    let known = searched.config.filter(|_| !decided.matrix.others().is_empty() || held_out.is_some());
+    let regret = known.map(|config| regret(&tree, config, (tuning, found), (decided, held_out)));
+    let tree = with_default_outside(tree, (tuning, found), decided);
     let used: Vec<&Candidate> =
         found.candidates.iter().filter(|c| tree.leaves().any(|leaf| leaf == c.micro_kernel.name())).collect();
-    let known = searched.config.filter(|_| !decided.matrix.others().is_empty() || held_out.is_some());
     let report =
         |c: &&Candidate| Some((c.micro_kernel.name(), c.report(device))).filter(|(_, report)| !report.is_empty());
     Tuned {
@@ -222,50 +227,23 @@ fn tuned(
             range: config.range.clone(),
             regret: config.regret,
         }),
-        regret: known.map(|config| regret(&tree, config, (tuning, found), (decided, held_out))),
+        regret,
         tree,
         instances,
     }
 }
 
-/// The tree of the instances, with what is known, or predicted, of the micro-kernels at other shapes.
-fn predicted(
-    tree: Tree,
-    searched: Searched<'_>,
-    tuning: &Tuning<'_>,
-    decided: &Decided,
-    (labels, sampled): (&[Label<'_>], &[Vec<i64>]),
-) -> Result<Tree> {
-    let vars = Config::shape_vars(tuning.device.def());
-    let candidate = |at: usize| &searched.found.candidates[at];
-    let members: BTreeMap<String, usize> =
-        decided.members.iter().map(|member| (candidate(member.at).micro_kernel.name(), member.at)).collect();
-    let names: Vec<String> = members.keys().cloned().collect();
-    let shapes = match decided.matrix.others() {
-        [] => sampled,
-        known => known,
-    };
-    let scores: Vec<Vec<f64>> =
-        names.iter().map(|name| scores(tuning, searched.found, decided, members[name], shapes)).collect();
-    let columns: BTreeMap<&[i64], usize> = shapes.iter().enumerate().map(|(at, shape)| (&shape[..], at)).collect();
-    let throughput = |name: &str, shape: &[i64]| {
-        let row = names.iter().position(|known| known == name);
-        row.zip(columns.get(shape)).map_or(0.0, |(row, column)| scores[row][*column])
-    };
-    let is_measured = !tuning.device.is_estimating() && !decided.matrix.others().is_empty();
-    let first = decided.members.first().map(|member| candidate(member.at).micro_kernel.name());
-    let clearly = first.as_deref().filter(|_| is_measured).map_or(Clearly::PREDICTED, Clearly::measured);
-    let fit = |labels: &[Label<'_>]| train(&vars, labels);
-    extended(tree, &vars, (labels, shapes), &names, (throughput, clearly), fit)
-}
-
-/// What a member, by its position among what was found, reaches at shapes: those of the matrix, or, where it has no other than the
-/// instances', others as it is expected.
-fn scores(tuning: &Tuning<'_>, found: &Found, decided: &Decided, member: usize, shapes: &[Vec<i64>]) -> Vec<f64> {
-    let instances = tuning.workloads.len();
-    match decided.matrix.others() {
-        [] => tuning.expected_at(&found.candidates[member], shapes),
-        known => (instances..instances + known.len()).map(|column| decided.matrix.score_at(member, column)).collect(),
+/// The tree outside of the range: what runs where nothing was tuned, if that is several micro-kernels, knows of shapes that are far off
+/// all tuned ones, such as of one row or of a long sum. Its micro-kernels come on top of those that the range has.
+fn with_default_outside(tree: Tree, (tuning, found): (&Tuning<'_>, &Found), decided: &Decided) -> Tree {
+    let Target::Cpu(target) = tuning.device.target() else { return tree };
+    let default = Winners::default_for(tuning.device.program(), target).tree;
+    let is_there = |leaf: &str| found.candidates.iter().any(|candidate| candidate.micro_kernel.name() == leaf);
+    let is_known = matches!(default, Tree::Split(_)) && default.leaves().all(is_there);
+    if is_known && !decided.matrix.others().is_empty() {
+        outside(tree, &Config::shape_vars(tuning.device.def()), &decided.matrix.shapes, default)
+    } else {
+        tree
     }
 }
 
@@ -280,7 +258,8 @@ fn regret(
     let selected = selected
         .map(|member| Selected { micro_kernel: found.candidates[member.at].micro_kernel.name(), mean: member.regret });
     let all = dispatched((tuning, found), decided, tree, 0..decided.matrix.shapes.len());
-    Regret::of(config.range_of(&wkl_insts(tuning)), selected.collect(), &all, held_out)
+    let of = (config.range_of(&wkl_insts(tuning)), decided.matrix.predicted());
+    Regret::of(of, selected.collect(), &all, held_out)
 }
 
 /// What the tree leads shapes of the matrix (their positions) to: it may have failed at one of them.
@@ -288,7 +267,7 @@ pub(super) fn dispatched(
     (tuning, found): (&Tuning<'_>, &Found),
     decided: &Decided,
     tree: &Tree,
-    columns: Range<usize>,
+    columns: impl IntoIterator<Item = usize>,
 ) -> Vec<Dispatched> {
     let vars = Config::shape_vars(tuning.device.def());
     let matrix = &decided.matrix;
@@ -300,7 +279,7 @@ pub(super) fn dispatched(
         let regret = matrix.regret_at(rows.get(&micro_kernel).copied(), column);
         Dispatched { region, micro_kernel, weight: matrix.weights[column], regret }
     };
-    columns.map(at).collect()
+    columns.into_iter().map(at).collect()
 }
 
 /// What was predicted and measured of an instance's micro-kernel; nothing where it was not measured, or is not known. Where the run was

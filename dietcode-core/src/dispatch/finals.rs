@@ -22,12 +22,15 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::InRange;
+use super::boundary;
 use super::elsewhere;
 use super::members::{Matrix, Member};
 use super::select::{Scores, select};
 use crate::Result;
+use crate::config::Config;
 use crate::doing::doing;
-use crate::measure::{Failure, Purpose, Timing};
+use crate::measure::{Failure, Instance, Purpose, Timing};
 use crate::paired::{LOOKS, Verdict, gains, look};
 use crate::search::{Found, Outcome, Part, Phase, Shape, Tuning};
 use crate::sketch::MicroKernel;
@@ -37,6 +40,9 @@ const MOST: usize = 8;
 
 /// The duels of an instance whose micro-kernel is in doubt.
 const DOUBTED: usize = 2;
+
+/// So many times at most shapes of the range are measured, all but the first time between those that were before.
+const BISECTIONS: usize = 6;
 
 /// A micro-kernel (its position among what was found); none: the default of each instance.
 type Player = Option<usize>;
@@ -64,8 +70,8 @@ pub(super) struct Aim<'a> {
     pub tolerance: f64,
     /// The most micro-kernels.
     pub most: usize,
-    /// Shapes that are none of the instances.
-    pub sampled: &'a [Vec<i64>],
+    /// The config, and shapes of its range that are none of the instances.
+    pub range: Option<(&'a Config, &'a InRange)>,
 }
 
 /// What was decided.
@@ -207,10 +213,12 @@ impl<'f, 't> Finals<'f, 't> {
     }
 
     /// The micro-kernels that there are to be, and which of them the instances have for which these picks were decided.
-    fn select(&mut self, mut picks: Vec<usize>, Aim { tolerance, most, sampled }: Aim<'_>) -> Result<Decided> {
+    fn select(&mut self, mut picks: Vec<usize>, Aim { tolerance, most, range }: Aim<'_>) -> Result<Decided> {
         let told: BTreeSet<usize> = self.told.difference(&self.cut).copied().collect();
         let mut matrix = Matrix::of(self.tuning, self.found, self.contestants(&picks), &picks, &told);
-        elsewhere::measure(Part::Range, (self.tuning, self.found), &mut matrix, &picks, sampled)?;
+        if let Some((config, sampled)) = range {
+            self.measure(&mut matrix, &picks, (config, sampled), (most, tolerance))?;
+        }
         let members = matrix.members(&picks, most, tolerance);
         for (at, pick) in picks.iter_mut().enumerate() {
             let score = |member: &&Member| self.found.expected_score(member.at, at);
@@ -224,6 +232,37 @@ impl<'f, 't> Finals<'f, 't> {
         }
         let members = matrix.with_picks(members, &picks);
         Ok(Decided { picks, members, matrix })
+    }
+
+    /// Adds to a matrix what its rows reach at shapes of a config's range, and then between those at which different members are the fastest.
+    fn measure(
+        &mut self,
+        matrix: &mut Matrix,
+        picks: &[usize],
+        (config, sampled): (&Config, &InRange),
+        (most, tolerance): (usize, f64),
+    ) -> Result<()> {
+        let def = self.tuning.device.def().clone();
+        let vars = Config::shape_vars(&def);
+        let mut range = sampled.clone();
+        range.extend(self.tuning.workloads.iter().map(|of| (of.instance.shape.clone(), of.wkl.clone())));
+        let (mut shapes, mut predicts): (Vec<Vec<i64>>, bool) = (sampled.keys().cloned().collect(), true);
+        // What is estimated is so at enough shapes.
+        for _ in 0..if self.tuning.device.is_estimating() { 1 } else { BISECTIONS } {
+            let all = (&shapes[..], predicts);
+            if !elsewhere::measure(Part::Range, (self.tuning, self.found), matrix, picks, all)? {
+                break;
+            }
+            let members: Vec<usize> = matrix.members(picks, most, tolerance).iter().map(|member| member.at).collect();
+            let is_possible = |shape: &[i64]| Instance::of(&def, shape).is_ok_and(|of| !of.computes_nothing());
+            let between = boundary::between(config, &vars, (&*matrix, &members), &range, is_possible);
+            if between.is_empty() {
+                break;
+            }
+            (shapes, predicts) = (between.keys().cloned().collect(), false);
+            range.extend(between);
+        }
+        Ok(())
     }
 
     /// Those of these picks, the defaults, and who was in duels and lost none, as far as they have code; the first come first.

@@ -7,10 +7,9 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use super::Tree;
-use super::elsewhere::{self, Reach};
+use super::elsewhere;
 use super::finalize::{Searched, dispatched, grown};
 use super::finals::Decided;
 use super::regret::{HeldOut, Judgement};
@@ -34,36 +33,32 @@ const MOST: usize = 8;
 pub(super) fn hold(
     tuning: &mut Tuning<'_>,
     searched: Searched<'_>,
-    sampled: &[Vec<i64>],
     decided: &mut Decided,
     tree: &mut Tree,
 ) -> Result<Option<HeldOut>> {
     let Some((config, budget)) = searched.config.and_then(|config| Some((config, config.regret?))) else {
         return Ok(None);
     };
-    let mut judged = HeldOut::unknown(budget, 0, Judgement::NoTime);
+    let mut judged = HeldOut::unknown(budget, Judgement::NoTime);
     for seed in 0..MOST {
         let fresh = fresh(tuning, config, &decided.matrix.shapes, seed as u64);
         let before = decided.matrix.shapes.len();
         let matrix = &mut decided.matrix;
-        let Reach { is_whole, too_long } =
-            elsewhere::measure(Part::HeldOut, (tuning, searched.found), matrix, &decided.picks, &fresh)?;
+        let is_whole =
+            elsewhere::measure(Part::HeldOut, (tuning, searched.found), matrix, &decided.picks, (&fresh, false))?;
         let judges = if fresh.is_empty() { 0..before } else { before..decided.matrix.shapes.len() };
         if judges.is_empty() {
-            if judged.shapes == 0 && is_whole {
-                judged = HeldOut::unknown(budget, too_long, Judgement::TooLong);
-            }
             break;
         }
         let seen = |tuning: &Tuning<'_>, decided: &Decided, tree: &Tree| {
-            let at = |shapes: Range<usize>| dispatched((tuning, searched.found), decided, tree, shapes);
-            HeldOut::unknown(budget, too_long, Judgement::Broken).with(&at(0..judges.start), &at(judges.clone()))
+            let at = |shapes: Vec<usize>| dispatched((tuning, searched.found), decided, tree, shapes);
+            let others = (0..judges.start).filter(|column| decided.matrix.is_measured(*column));
+            HeldOut::unknown(budget, Judgement::Broken).with(&at(others.collect()), &at(judges.clone().collect()))
         };
         judged = HeldOut { decided: fresh.is_empty(), ..seen(tuning, decided, tree) };
         judged.judgement = match judged.is_within() {
             false => Judgement::Broken,
             true if !is_whole => Judgement::NoTime,
-            true if too_long > judged.shapes => Judgement::TooLong,
             true => Judgement::Kept,
         };
         if judged.judgement != Judgement::Broken || fresh.is_empty() {
@@ -71,7 +66,7 @@ pub(super) fn hold(
         }
         let members = decided.matrix.members(&decided.picks, searched.most, searched.tolerance);
         decided.members = decided.matrix.with_picks(members, &decided.picks);
-        *tree = grown(tuning, searched, decided, sampled)?;
+        *tree = grown(tuning, searched, decided)?;
         judged = HeldOut { decided: true, ..seen(tuning, decided, tree) };
         if !is_whole {
             break;
@@ -88,17 +83,17 @@ pub(super) fn hold(
 pub(super) fn regrown(
     tuning: &Tuning<'_>,
     searched: Searched<'_>,
-    sampled: &[Vec<i64>],
     decided: &Decided,
     held_out: Option<HeldOut>,
 ) -> Result<(Tree, Option<HeldOut>)> {
     let judges = held_out.filter(|held_out| !held_out.decided).map_or(0, |held_out| held_out.shapes);
     let deciding = Decided { matrix: decided.matrix.without_last(judges), ..decided.clone() };
-    let tree = grown(tuning, searched, &deciding, sampled)?;
+    let tree = grown(tuning, searched, &deciding)?;
     let judged = held_out.filter(|held_out| held_out.shapes > 0).map(|held_out| {
         let before = decided.matrix.shapes.len() - held_out.shapes;
-        let at = |shapes: Range<usize>| dispatched((tuning, searched.found), decided, &tree, shapes);
-        let judged = held_out.with(&at(0..before), &at(before..decided.matrix.shapes.len()));
+        let at = |shapes: Vec<usize>| dispatched((tuning, searched.found), decided, &tree, shapes);
+        let others = (0..before).filter(|column| decided.matrix.is_measured(*column)).collect();
+        let judged = held_out.with(&at(others), &at((before..decided.matrix.shapes.len()).collect()));
         match judged.judgement {
             Judgement::Kept if !judged.is_within() => HeldOut { judgement: Judgement::Broken, ..judged },
             _ => judged,

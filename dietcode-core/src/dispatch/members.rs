@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use super::fit::Known;
 use super::select::Scores;
 use crate::search::{Found, Tuning};
 
@@ -90,6 +91,8 @@ pub(super) struct Matrix {
     instances: usize,
     /// Candidates that are no rows any more, since they failed at another shape.
     failed: BTreeSet<usize>,
+    /// Whether figures were measured, or estimated where nothing can be, at each of the other shapes; else they are predicted.
+    measured: Vec<bool>,
 }
 
 impl Matrix {
@@ -110,11 +113,22 @@ impl Matrix {
         }
         let shapes: Vec<Vec<i64>> = tuning.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
         let weights = tuning.workloads.iter().map(|workload| workload.weight).collect();
-        Matrix { rows, instances: shapes.len(), shapes, scores, weights, failed: BTreeSet::new() }
+        let (measured, failed) = (Vec::new(), BTreeSet::new());
+        Matrix { rows, instances: shapes.len(), shapes, scores, weights, measured, failed }
     }
 
-    /// Adds what the rows reach at another shape. Who fails there (`None`) is no row any more, unless it was picked.
-    pub(super) fn add(&mut self, shape: &[i64], reached: &[Option<f64>], picks: &[usize]) {
+    /// With no shape yet.
+    #[cfg(test)]
+    pub(super) fn of_rows(rows: Vec<usize>) -> Matrix {
+        let scores = vec![Vec::new(); rows.len()];
+        let (shapes, weights, measured, failed) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
+        Matrix { rows, shapes, scores, weights, instances: 0, measured, failed }
+    }
+
+    /// Adds what the rows reach at another shape, as it was measured or as it is predicted. Who fails there (`None`) is no row any more,
+    /// unless it was picked.
+    pub(super) fn add(&mut self, shape: &[i64], reached: &[Option<f64>], picks: &[usize], is_measured: bool) {
+        self.measured.push(is_measured);
         self.weights.push(nearest(shape, &self.shapes[..self.instances]).map_or(1.0, |at| self.weights[at]));
         self.shapes.push(shape.to_vec());
         let with = |(mut scores, figure): (Vec<f64>, &Option<f64>)| {
@@ -153,12 +167,35 @@ impl Matrix {
         let left = self.shapes.len() - shapes;
         let scores = self.scores.iter().map(|row| row[..left].to_vec()).collect();
         let (shapes, weights) = (self.shapes[..left].to_vec(), self.weights[..left].to_vec());
-        Matrix { shapes, weights, scores, rows: self.rows.clone(), failed: self.failed.clone(), ..*self }
+        let measured = self.measured[..left - self.instances].to_vec();
+        let (rows, failed) = (self.rows.clone(), self.failed.clone());
+        Matrix { shapes, weights, scores, rows, failed, measured, ..*self }
     }
 
     /// The shapes that are none of the instances'.
     pub(super) fn others(&self) -> &[Vec<i64>] {
         &self.shapes[self.instances..]
+    }
+
+    /// What some candidates, by their positions among what was found, reach at those; `is_estimated`: nothing can be timed.
+    pub(super) fn known(&self, candidates: &[usize], is_estimated: bool) -> Vec<Known> {
+        let of = |(at, is_measured): (usize, &bool)| {
+            let column = self.instances + at;
+            let throughput = candidates.iter().map(|candidate| self.score_at(*candidate, column)).collect();
+            let doubt = if *is_measured && !is_estimated { 0.0 } else { Known::PREDICTED };
+            Known { shape: self.shapes[column].clone(), throughput, weight: self.weights[column], doubt }
+        };
+        self.measured.iter().enumerate().map(of).collect()
+    }
+
+    /// Whether figures at a shape are more than predictions.
+    pub(super) fn is_measured(&self, shape: usize) -> bool {
+        shape.checked_sub(self.instances).is_none_or(|other| self.measured[other])
+    }
+
+    /// How many of those have predicted figures.
+    pub(super) fn predicted(&self) -> usize {
+        self.measured.iter().filter(|is_measured| !**is_measured).count()
     }
 
     /// The micro-kernels that there are to be, by their positions among what was found; see [`members`].
@@ -208,7 +245,7 @@ fn regret(score: f64, best: f64) -> f64 {
 }
 
 /// The position of the shape that is nearest to one: by the ratios of extents, which are 1 or more.
-fn nearest(shape: &[i64], to: &[Vec<i64>]) -> Option<usize> {
+pub(super) fn nearest(shape: &[i64], to: &[Vec<i64>]) -> Option<usize> {
     let distance = |other: &Vec<i64>| -> f64 {
         shape.iter().zip(other).map(|(a, b)| ((*a).max(1) as f64 / (*b).max(1) as f64).ln().powi(2)).sum()
     };

@@ -1,9 +1,11 @@
 //! From measured micro-kernels to the file of winners and the decision tree in it.
 //!
-//! Reading the file needs no tuner; making one does: `finals` with `members` and `elsewhere` → `train` → `held_out` → `verify`, joined in
+//! Reading the file needs no tuner; making one does: `finals` with `members`, `elsewhere` and `boundary` → `fit` → `held_out` → `verify`, joined in
 //! `finalize`, and without measuring in `join`. For GPUs, which a build
 //! may be far from, `cuda` chooses without measurements where there is no file.
 pub mod cuda;
+#[cfg(feature = "tuner")]
+mod boundary;
 mod default;
 #[cfg(feature = "tuner")]
 mod elsewhere;
@@ -11,7 +13,7 @@ mod elsewhere;
 mod finalize;
 #[cfg(feature = "tuner")]
 mod finals;
-mod predicted_labels;
+mod fit;
 mod gap;
 mod grow;
 #[cfg(feature = "tuner")]
@@ -22,11 +24,13 @@ mod layout;
 #[cfg(feature = "tuner")]
 mod members;
 mod miss;
+#[cfg(feature = "tuner")]
+mod outside;
+#[cfg(feature = "tuner")]
+mod quantities;
 mod regret;
 mod sampled;
 mod select;
-#[cfg(feature = "tuner")]
-mod train;
 mod tree;
 mod tuned;
 #[cfg(feature = "tuner")]
@@ -37,21 +41,22 @@ mod winners;
 pub use finalize::{
     Finalized, Searched, day, default_on_gpu, defaults, finalize, provenance, space_hash, target_name, today,
 };
+#[cfg(feature = "tuner")]
+pub use fit::predicted_tree;
 pub use gap::Gap;
-pub use grow::{Label, grow};
+pub use grow::{Label, grow, train};
 #[cfg(feature = "tuner")]
 pub use join::{Joined, Seen, join, labels};
 pub use miss::Miss;
-#[cfg(feature = "tuner")]
-pub use predicted_labels::with_predicted_labels;
 pub use regret::{HeldOut, Judgement, Region, Regret, Selected};
 #[cfg(feature = "tuner")]
 pub use sampled::drawn;
 pub use select::{Scores, select};
-#[cfg(feature = "tuner")]
-pub use train::train;
 pub use tree::{Condition, MAX_DEPTH, Split, Tree};
 pub use tuned::{Asked, Expected, FORMAT, Instance, Measurement, Provenance, Tuned};
 #[cfg(feature = "tuner")]
 pub use verify::{DEFAULT, PICK, Verified, verify};
 pub use winners::{CPU, Winners};
+
+/// Shapes of a config's range that stand for it, with their workload instances.
+type InRange = std::collections::BTreeMap<Vec<i64>, crate::config::WklInst>;

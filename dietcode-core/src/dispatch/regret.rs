@@ -14,6 +14,9 @@ pub struct Regret {
     pub range: Range,
     /// How many shapes of it, with the tuned instances.
     pub shapes: usize,
+    /// At how many of them figures are what the model predicts: the time was over before.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub predicted: usize,
     /// The weighted mean over them.
     pub mean: f64,
     /// The largest.
@@ -35,8 +38,6 @@ pub struct HeldOut {
     pub budget: RegretBudget,
     /// How many shapes were measured, of those that were drawn last.
     pub shapes: usize,
-    /// How many of them were not, as a call takes too long.
-    pub too_long: usize,
     /// Whether they had a part in what is dispatched: since it did not keep the budget there, or since all of the range has.
     pub decided: bool,
     /// The weighted mean over them.
@@ -57,8 +58,6 @@ pub enum Judgement {
     Broken,
     /// There was no time to measure all of them.
     NoTime,
-    /// At most of them, or all, a call takes too long.
-    TooLong,
 }
 
 /// A micro-kernel that was selected.
@@ -128,6 +127,11 @@ impl Regret {
     }
 }
 
+/// What is not written.
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
 /// More than any micro-kernel loses at a shape.
 const MOST: f64 = 1e9;
 
@@ -135,7 +139,7 @@ const MOST: f64 = 1e9;
 impl Regret {
     /// Of what runs some shapes.
     pub(super) fn of(
-        range: Range,
+        (range, predicted): (Range, usize),
         mut selected: Vec<Selected>,
         all: &[Dispatched],
         held_out: Option<HeldOut>,
@@ -155,15 +159,15 @@ impl Regret {
         let (mean, worst) = mean_and_worst(&all.iter().collect::<Vec<_>>());
         selected.iter_mut().for_each(|selected| selected.mean = rounded(selected.mean));
         let regions = regions.into_iter().map(region).collect();
-        Regret { range, shapes: all.len(), mean, worst, selected, regions, held_out }
+        Regret { range, shapes: all.len(), predicted, mean, worst, selected, regions, held_out }
     }
 }
 
 #[cfg(feature = "tuner")]
 impl HeldOut {
     /// Where nothing was measured.
-    pub(super) fn unknown(budget: RegretBudget, too_long: usize, judgement: Judgement) -> HeldOut {
-        HeldOut { budget, shapes: 0, too_long, decided: false, mean: 1.0, worst: 1.0, judgement }
+    pub(super) fn unknown(budget: RegretBudget, judgement: Judgement) -> HeldOut {
+        HeldOut { budget, shapes: 0, decided: false, mean: 1.0, worst: 1.0, judgement }
     }
 
     /// The same with what runs some shapes, and others that are known before them.

@@ -8,6 +8,7 @@ use rand::rngs::StdRng;
 #[cfg(feature = "tuner")]
 use rand::{RngExt, SeedableRng};
 
+use super::InRange;
 use crate::config::{Config, WklInst};
 
 /// The most shapes.
@@ -27,7 +28,7 @@ pub(super) fn sampled(
     vars: &[String],
     instances: &[WklInst],
     accept: impl Fn(&[i64]) -> bool,
-) -> Vec<Vec<i64>> {
+) -> InRange {
     let is_accepted = |shape: &Vec<i64>| shape.iter().all(|extent| *extent > 0) && accept(shape);
     let shape_of = |wkl: &WklInst| config.shape_of(vars, wkl).ok().filter(is_accepted);
     let measured: BTreeSet<Vec<i64>> = instances.iter().filter_map(shape_of).collect();
@@ -49,20 +50,20 @@ pub(super) fn sampled(
         // The digits of a number, each to the base of its axis.
         let below = |axis: usize| axes[..axis].iter().map(|(_, values)| values.len()).product::<usize>();
         let all = (0..count).map(|n| at(&|axis, length| n / below(axis) % length));
-        let shapes: BTreeSet<Vec<i64>> = all.filter_map(|wkl| shape_of(&wkl)).filter(is_new).collect();
-        return shapes.into_iter().collect();
+        let with_shape = |wkl: WklInst| Some((shape_of(&wkl).filter(is_new)?, wkl));
+        return all.filter_map(with_shape).collect();
     }
     let corners = (0..1usize << axes.len().min(MOST.ilog2() as usize - 1))
         .map(|corner| at(&|axis, length| if corner >> axis.min(63) & 1 == 1 { length - 1 } else { 0 }));
     let inside = (1..=DRAWS * MOST).map(|n| at(&|axis, length| (halton(n, axis) * length as f64) as usize));
-    let mut shapes = BTreeSet::new();
-    for shape in corners.chain(inside).filter_map(|wkl| shape_of(&wkl)).filter(is_new) {
+    let mut shapes = InRange::new();
+    for wkl in corners.chain(inside) {
         if shapes.len() == MOST {
             break;
         }
-        shapes.insert(shape);
+        shapes.extend(shape_of(&wkl).filter(is_new).map(|shape| (shape, wkl)));
     }
-    shapes.into_iter().collect()
+    shapes
 }
 
 /// So many draws make a shape that is accepted, or there are too few of those.
@@ -76,10 +77,10 @@ pub fn drawn(
     config: &Config,
     vars: &[String],
     (count, seed): (usize, u64),
-    accept: impl Fn(&[i64]) -> bool,
+    mut accept: impl FnMut(&[i64]) -> bool,
 ) -> Vec<WklInst> {
     let range = config.range_of(&config.wkl_insts);
-    let is_accepted = |wkl: &WklInst| config.shape_of(vars, wkl).is_ok_and(|shape| accept(&shape));
+    let mut is_accepted = |wkl: &WklInst| config.shape_of(vars, wkl).is_ok_and(|shape| accept(&shape));
     let width = |[least, most]: &[i64; 2]| usize::try_from(most - least + 1).unwrap_or(usize::MAX);
     let all = range.values().map(width).fold(1usize, usize::saturating_mul);
     if all <= count {
@@ -102,7 +103,7 @@ pub fn drawn(
             break;
         }
         let wkl: WklInst = range.iter().map(|(name, range)| (name.clone(), value(*range))).collect();
-        wkl_insts.extend(Some(wkl).filter(is_accepted));
+        wkl_insts.extend(Some(wkl).filter(&mut is_accepted));
     }
     wkl_insts.into_iter().collect()
 }
@@ -149,7 +150,7 @@ mod tests {
 
     fn accepted(range: &str, instances: &str, accept: impl Fn(&[i64]) -> bool) -> Vec<Vec<i64>> {
         let config = config(range, instances);
-        sampled(&config, &["M".to_owned(), "N".to_owned()], &config.wkl_insts, accept)
+        sampled(&config, &["M".to_owned(), "N".to_owned()], &config.wkl_insts, accept).into_keys().collect()
     }
 
     fn shapes(range: &str, instances: &str) -> Vec<Vec<i64>> {

@@ -7,6 +7,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::codegen::quantity::Quantity;
+
 /// The deepest tree that is written or read.
 pub const MAX_DEPTH: usize = 48;
 
@@ -34,20 +36,25 @@ pub struct Split {
     pub otherwise: Tree,
 }
 
-/// `var <= at_most`
+/// `of <= at_most`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Condition {
-    /// A shape variable.
-    pub var: String,
+    /// A shape variable, or what is computed of several.
+    pub of: Quantity<String>,
     /// Its largest value for which the condition holds.
     pub at_most: i64,
 }
 
 impl Tree {
-    /// A split.
+    /// A split by a shape variable.
     pub fn split(var: impl Into<String>, at_most: i64, then: Tree, otherwise: Tree) -> Tree {
-        let condition = Condition { var: var.into(), at_most };
+        Tree::split_by(Quantity::Var(var.into()), at_most, then, otherwise)
+    }
+
+    /// A split.
+    pub fn split_by(of: Quantity<String>, at_most: i64, then: Tree, otherwise: Tree) -> Tree {
+        let condition = Condition { of, at_most };
         Tree::Split(Box::new(Split { condition, then, otherwise }))
     }
 
@@ -66,15 +73,16 @@ impl Tree {
 
     /// The part of all shapes that a shape shares its leaf with, such as `16 < M <= 488, K <= 64`; `any shape` if there is one leaf.
     pub fn region(&self, shape_vars: &[String], shape: &[i64]) -> String {
-        // Of each variable what it is above and what it is at most.
-        let mut bounds: BTreeMap<&str, [Option<i64>; 2]> = BTreeMap::new();
+        // Of each quantity what it is above and what it is at most.
+        let mut bounds: BTreeMap<String, [Option<i64>; 2]> = BTreeMap::new();
         let mut tree = self;
         while let Tree::Split(split) = tree {
             let holds = split.condition.holds(shape_vars, shape);
-            bounds.entry(&split.condition.var).or_default()[usize::from(holds)] = Some(split.condition.at_most);
+            bounds.entry(split.condition.of.to_string()).or_default()[usize::from(holds)] =
+                Some(split.condition.at_most);
             tree = if holds { &split.then } else { &split.otherwise };
         }
-        let text = |(var, [above, most]): (&&str, &[Option<i64>; 2])| {
+        let text = |(var, [above, most]): (&String, &[Option<i64>; 2])| {
             let above = above.map_or(String::new(), |above| format!("{above} < "));
             format!("{above}{var}{}", most.map_or(String::new(), |most| format!(" <= {most}")))
         };
@@ -92,6 +100,25 @@ impl Tree {
             }
             Some((depth, tree))
         })
+    }
+
+    /// As text, a line for each condition and each leaf; the side where a condition does not hold stands under `else`.
+    pub fn text(&self) -> String {
+        fn write(tree: &Tree, depth: usize, lines: &mut Vec<String>) {
+            let indent = "  ".repeat(depth);
+            match tree {
+                Tree::Leaf(name) => lines.push(format!("{indent}{name}")),
+                Tree::Split(split) => {
+                    lines.push(format!("{indent}if {}", split.condition));
+                    write(&split.then, depth + 1, lines);
+                    lines.push(format!("{indent}else"));
+                    write(&split.otherwise, depth + 1, lines);
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        write(self, 0, &mut lines);
+        lines.join("\n") + "\n"
     }
 
     /// The names at the leaves, with repetitions.
@@ -112,8 +139,8 @@ impl Condition {
     /// Whether it holds at a shape, given in the order of `shape_vars`. A variable that is not there counts as large; the
     /// tree of a loaded file has none.
     pub fn holds(&self, shape_vars: &[String], shape: &[i64]) -> bool {
-        let value = shape_vars.iter().zip(shape).find(|(var, _)| **var == self.var);
-        value.is_some_and(|(_, value)| *value <= self.at_most)
+        let value = |name: &String| shape_vars.iter().zip(shape).find(|(var, _)| *var == name);
+        self.of.value(&|name| value(name).map_or(i64::MAX, |(_, value)| *value)) <= self.at_most
     }
 }
 
@@ -141,7 +168,7 @@ impl<'de> Deserialize<'de> for Tree {
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} <= {}", self.var, self.at_most)
+        write!(f, "{} <= {}", self.of, self.at_most)
     }
 }
 
@@ -155,11 +182,12 @@ impl TryFrom<String> for Condition {
     type Error = String;
 
     fn try_from(text: String) -> Result<Condition, String> {
-        let parsed = text.split_once(" <= ").and_then(|(var, at_most)| Some((var, at_most.parse().ok()?)));
-        let Some((var, at_most)) = parsed else {
-            return Err(format!("found the condition \"{}\", expected one such as \"M <= 488\"", text.escape_debug()));
+        let odd = |why: &str| {
+            Err(format!("found the condition \"{}\", expected one such as \"M <= 488\"{why}", text.escape_debug()))
         };
-        Ok(Condition { var: var.to_string(), at_most })
+        let parsed = text.split_once(" <= ").and_then(|(of, at_most)| Some((of, at_most.parse().ok()?)));
+        let Some((of, at_most)) = parsed else { return odd("") };
+        Quantity::parse(of).map(|of| Condition { of, at_most }).or_else(|why| odd(&format!(": {why}")))
     }
 }
 
@@ -181,5 +209,25 @@ mod tests {
         assert_eq!([of(1, 7), of(16, 8)], ["K <= 7, M <= 488", "7 < K, M <= 16"]);
         assert_eq!([of(17, 8), of(489, 1)], ["7 < K, 16 < M <= 488", "488 < M"]);
         assert_eq!(leaf("a").region(&vars, &[1, 1]), "any shape");
+    }
+
+    #[test]
+    fn conditions_of_what_is_computed_are_read_back_and_told() {
+        let tiles: Condition = "(M + 7) / 8 * K <= 12".to_owned().try_into().unwrap();
+        let Condition { of, at_most } = tiles;
+        let tree = Tree::split_by(
+            of,
+            at_most,
+            Tree::Leaf("a".into()),
+            Tree::split("K", 9, Tree::Leaf("b".into()), Tree::Leaf("a".into())),
+        );
+        let read: Tree = serde_json::from_str(&serde_json::to_string(&tree).unwrap()).unwrap();
+        assert_eq!(read, tree);
+        let vars = ["M", "K"].map(str::to_owned);
+        assert_eq!([tree.pick(&vars, &[16, 6]), tree.pick(&vars, &[17, 6])], ["a", "b"]);
+        assert_eq!(tree.region(&vars, &[17, 6]), "12 < (M + 7) / 8 * K, K <= 9");
+        assert_eq!(tree.text(), "if (M + 7) / 8 * K <= 12\n  a\nelse\n  if K <= 9\n    b\n  else\n    a\n");
+        let why = Condition::try_from("M / N <= 3".to_owned()).unwrap_err();
+        assert!(why.contains("found the condition \"M / N <= 3\"") && why.contains("divisor"), "{why}");
     }
 }

@@ -266,10 +266,16 @@ fn check_tree(tree: &Tree, micro_kernels: &[MicroKernel], shape_vars: &[String])
             Tree::Leaf(name) if !micro_kernels.iter().any(|m| m.origin.name == *name) => {
                 return Err(format!("its tree leads to {name:?}, which is not among its micro-kernels"));
             }
-            Tree::Split(split) if !shape_vars.contains(&split.condition.var) => {
-                return Err(format!("its tree asks for {:?}, which is no shape variable", split.condition.var));
+            Tree::Leaf(_) => {}
+            Tree::Split(split) => {
+                let mut odd = None;
+                split.condition.of.each_var(&mut |var| {
+                    odd = odd.take().or_else(|| (!shape_vars.contains(var)).then(|| var.clone()));
+                });
+                if let Some(odd) = odd {
+                    return Err(format!("its tree asks for {odd:?}, which is no shape variable"));
+                }
             }
-            Tree::Leaf(_) | Tree::Split(_) => {}
         }
     }
     Ok(())

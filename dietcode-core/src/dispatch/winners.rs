@@ -107,9 +107,9 @@ pub(super) fn resolve(tree: &Tree, names: &[&str], shape_vars: &[String]) -> Dec
             Decision::Pick(row.expect("a leaf names one of the micro-kernels"))
         }
         Tree::Split(split) => {
-            let var = shape_vars.iter().position(|var| *var == split.condition.var);
+            let of = split.condition.of.map(&|name| shape_vars.iter().position(|var| var == name));
             Decision::Split {
-                var: var.expect("a split names a shape variable"),
+                of: of.expect("a split names shape variables"),
                 threshold: split.condition.at_most,
                 below: Box::new(resolve(&split.then, names, shape_vars)),
                 above: Box::new(resolve(&split.otherwise, names, shape_vars)),

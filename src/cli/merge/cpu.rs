@@ -3,7 +3,7 @@
 use dietcode::benchmark::results::{Cpu, Machine, Run};
 use dietcode::core::cost_model::{Adaptation, Observation, rate_on};
 use dietcode::core::cpu_features;
-use dietcode::core::dispatch::{CPU, Measurement, Seen, Tree, Winners, labels, provenance, with_predicted_labels};
+use dietcode::core::dispatch::{CPU, Measurement, Seen, Tree, Winners, labels, predicted_tree, provenance};
 use dietcode::core::machine::{CpuTarget, Target};
 use dietcode::core::measure::Summary;
 use dietcode::core::search::geometric_mean;
@@ -26,7 +26,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources) -> Result<Merged> {
     let seen = table.all_seen(sources);
     let mut joined = joined(setup, &table.names, &seen, &ran)?;
     let model = Model { setup, table: &table, seen: &seen };
-    joined.tree = model.teach(&joined.picks, joined.tree)?;
+    joined.tree = model.tree(&joined.picks);
     let provenance = provenance(&setup.def, &setup.config, &target);
     let measurements = |of: &Seen, pick| Ok(model.measurements(of, pick));
     let tuned = tuned(setup, CPU.into(), provenance, (&table, &seen, &joined), measurements)?;
@@ -80,8 +80,8 @@ impl Model<'_> {
         rate.map_or(0.0, |rate| fit(shape, threads).throughput(rate))
     }
 
-    /// The tree, grown also from what is predicted at shapes that were not measured.
-    fn teach(&self, picks: &[usize], tree: Tree) -> Result<Tree> {
+    /// The tree of the picks, and of what is predicted at shapes that were not measured.
+    fn tree(&self, picks: &[usize]) -> Tree {
         let Model { setup, seen, .. } = self;
         let names: Vec<String> = self.table.names.iter().map(|(name, _)| name.clone()).collect();
         let threads: Vec<usize> = seen.iter().flat_map(|seen| seen.gflops.keys().copied()).collect();
@@ -89,17 +89,14 @@ impl Model<'_> {
             let Some(at) = names.iter().position(|known| known == name) else { return 0.0 };
             geometric_mean(threads.iter().map(|threads| self.expected(at, shape, *threads)))
         };
-        let winners: Vec<String> = picks.iter().map(|pick| names[*pick].clone()).collect();
+        let mut winners: Vec<String> = picks.iter().map(|pick| names[*pick].clone()).collect();
+        winners.sort_unstable();
+        winners.dedup();
         let instances: Vec<_> = seen.iter().map(|seen| seen.workload.wkl.clone()).collect();
-        with_predicted_labels(
-            tree,
-            (&setup.config, &setup.def),
-            &instances,
-            &labels(&names, seen, picks),
-            &winners,
-            throughput,
-        )
+        let labels = labels(&names, seen, picks);
+        predicted_tree((&setup.config, &setup.def), &instances, &labels, &winners, throughput)
     }
+
     /// What was measured of a micro-kernel at an instance, beside what is expected of it there.
     fn measurements(&self, of: &Seen, pick: usize) -> Vec<Measurement> {
         let measurement = |(threads, row): (&usize, &Vec<Option<Summary>>)| {

@@ -10,10 +10,11 @@ use super::report::{DeviceReport, InstanceReport, LaunchResources, Report, Sourc
 use super::tuned;
 use crate::codegen::registry::{Capability, Decision};
 use crate::config::Config;
-use crate::dispatch::predicted_labels::{Clearly, extended};
+use crate::dispatch::fit::{Known, fit};
+use crate::dispatch::grow::variables;
 use crate::dispatch::sampled::sampled;
 use crate::dispatch::winners::resolve;
-use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
+use crate::dispatch::{Gap, Label, Miss, Scores, Tree, select};
 use crate::ir::Program;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
 use crate::sketch::{Blocked, MicroKernel};
@@ -111,7 +112,7 @@ impl Selection {
         let shape = |wkl| config.shape_of(&self.vars, wkl);
         self.shapes = config.wkl_insts.iter().map(shape).collect::<Result<_>>()?;
         self.weights = config.weights.clone();
-        self.sampled = sampled(config, &self.vars, &config.wkl_insts, |_| true);
+        self.sampled = sampled(config, &self.vars, &config.wkl_insts, |_| true).into_keys().collect();
         self.tolerance = config.search.tolerance;
         if config.cuda.is_none() {
             return Ok(());
@@ -224,16 +225,18 @@ impl Selection {
             .zip(&picks)
             .map(|(shape, pick)| (&shape[..], pick.map_or(first, |pick| usable[pick].name())))
             .collect();
-        let tree = grow(&self.vars, &labels).unwrap_or_else(|| Tree::Leaf(first.to_owned()));
-        let winners = usable.iter().filter(|c| c.name() == first || tree.leaves().any(|leaf| leaf == c.name()));
-        let winners: Vec<String> = winners.filter(|c| !c.spills(device)).map(|c| c.name().to_owned()).collect();
-        let throughput = |name: &str, shape: &[i64]| {
-            let candidate = usable.iter().find(|candidate| candidate.name() == name);
+        let is_winner = |c: &&&Candidate| c.name() == first || labels.iter().any(|(_, label)| *label == c.name());
+        let winners: Vec<String> = usable.iter().filter(is_winner).map(|c| c.name().to_owned()).collect();
+        let throughput = |name: &String, shape: &[i64]| {
+            let candidate = usable.iter().find(|candidate| candidate.name() == name && !candidate.spills(device));
             candidate.and_then(|c| c.predict(&self.def, device, shape)).map_or(0.0, |p| 1.0 / p.seconds)
         };
-        let fit = |labels: &[Label<'_>]| Ok(grow(&self.vars, labels).unwrap_or_else(|| tree.clone()));
-        let throughput = (throughput, Clearly::PREDICTED);
-        extended(tree.clone(), &self.vars, (&labels, &self.sampled), &winners, throughput, fit).unwrap_or(tree)
+        let known = |shape: &Vec<i64>| {
+            let throughput = winners.iter().map(|name| throughput(name, shape)).collect();
+            Known { shape: shape.clone(), throughput, weight: 1.0, doubt: Known::PREDICTED }
+        };
+        let known: Vec<Known> = self.sampled.iter().map(known).collect();
+        fit((&self.vars, &variables(&self.vars)), &winners, &labels, &known)
     }
 
     /// Calls in a second on each instance.

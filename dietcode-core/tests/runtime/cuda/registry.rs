@@ -4,6 +4,7 @@
 
 use std::ffi::{c_char, c_int};
 
+use dietcode_core::codegen::quantity::Quantity;
 use dietcode_core::codegen::registry::{CudaEntry, CudaLaunchEntry, Decision, cuda_rs, skipped_cuda_rs};
 use dietcode_core::ir::Expr;
 use dietcode_core::runtime::cuda::{CudaTable, CudaTableSource, HostArg};
@@ -66,13 +67,15 @@ fn entries() -> Vec<CudaEntry> {
     vec![small, split]
 }
 
-fn split_at(var: usize, threshold: i64, below: usize, above: usize) -> Decision {
+fn split_at(of: &str, threshold: i64, below: usize, above: usize) -> Decision {
+    let of = Quantity::parse(of).unwrap().map(&|name| ["M", "K", "N"].iter().position(|var| var == name)).unwrap();
     let pick = |row| Box::new(Decision::Pick(row));
-    Decision::Split { var, threshold, below: pick(below), above: pick(above) }
+    Decision::Split { of, threshold, below: pick(below), above: pick(above) }
 }
 
 fn decisions() -> Vec<((u32, u32), Decision)> {
-    vec![((8, 0), split_at(0, 64, 0, 1)), ((9, 0), split_at(2, 1000, 1, 0)), ((7, 5), Decision::Pick(0))]
+    let tiles = "max(8 - M, (K + 47) / 48 * N - 3) * 100 / max(min(M, N), 1)";
+    vec![((8, 0), split_at("M", 64, 0, 1)), ((9, 0), split_at(tiles, 1000, 1, 0)), ((7, 5), Decision::Pick(0))]
 }
 
 #[test]

@@ -64,11 +64,12 @@ mod cuda {
     /// The row of `TABLE` that serves a shape on a device of a compute capability.
     fn dispatch(shape: &[i64], capability: (u32, u32)) -> usize {
         let shape_M = shape[0];
+        let shape_K = shape[1];
         let shape_N = shape[2];
         let _ = (shape, capability);
         if capability >= (9, 0) {
             return {
-                if shape_N <= 1000 {
+                if ((8_i64).saturating_sub(shape_M).max((shape_K.saturating_add(47) / 48).saturating_mul(shape_N).saturating_sub(3)).saturating_mul(100) / shape_M.min(shape_N).max(1)) <= 1000 {
                     1 // split
                 } else {
                     0 // small

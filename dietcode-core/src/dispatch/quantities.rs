@@ -1,0 +1,93 @@
+//! What the decision tree may split by beside shape variables: what follows of several, as integers.
+
+use super::grow::variables;
+use crate::codegen::quantity::Quantity;
+use crate::ir::{ForKind, Program};
+use crate::schedule::{Relation, Schedule};
+use crate::sketch::Lowered;
+
+/// What splits may be by, for micro-kernels on so many cores: shape variables first, of which a split is taken where others gain no more.
+pub(super) fn quantities(program: &Program, micro_kernels: &[&Lowered], cores: i64) -> Vec<Quantity<String>> {
+    let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
+    let int = Quantity::Int;
+    let mut all = variables(&vars);
+    let bytes = program.params.iter().map(|tensor| {
+        let elements = product(tensor.shape.iter().map(Quantity::of_expr))?;
+        Some(elements.times(int(tensor.dtype.bytes())))
+    });
+    let bytes = bytes.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().reduce(Quantity::plus));
+    let mut new = |quantity: Option<Quantity<String>>| {
+        let is_variable = |quantity: &Quantity<String>| {
+            let mut any = false;
+            quantity.each_var(&mut |_| any = true);
+            any
+        };
+        // Derived extents have no place in a dispatcher.
+        let is_known = |quantity: &Quantity<String>| quantity.map(&|var| vars.contains(var).then_some(())).is_some();
+        all.extend(quantity.filter(|q| is_variable(q) && is_known(q) && !all.contains(q)));
+    };
+    new(bytes);
+    for lowered in micro_kernels {
+        let schedule = lowered.schedule();
+        let is_parallel = |kind: ForKind| matches!(kind, ForKind::Parallel | ForKind::BlockIdx);
+        let parallel = schedule.loops.iter().filter(|l| is_parallel(l.kind));
+        let Some(tiles) = product(parallel.map(|l| Quantity::of_expr(&schedule.program.taken(&l.extent)))) else {
+            continue;
+        };
+        // In percent: of the cores' time that all waves take, and of the elements that all tiles have.
+        let waves = tiles.clone().plus(int(cores - 1)).over(int(cores));
+        let used = tiles.clone().times(int(100)).over(waves.times(int(cores)));
+        new(Some(tiles));
+        new(Some(used).filter(|_| cores > 1));
+        new(padded(schedule).map(|(padded, asked)| padded.times(int(100)).over(asked)));
+    }
+    all
+}
+
+/// None where a factor is none.
+fn product(mut all: impl Iterator<Item = Option<Quantity<String>>>) -> Option<Quantity<String>> {
+    all.try_fold(Quantity::Int(1), |product, factor| Some(product.times(factor?)))
+}
+
+/// Iterations of all tiles of the loops of a nest that are split first, and of these loops.
+fn padded(schedule: &Schedule) -> Option<(Quantity<String>, Quantity<String>)> {
+    let mut both = (Quantity::Int(1), Quantity::Int(1));
+    for iter in &schedule.block.iters {
+        let factor = schedule.relations.iter().find_map(|relation| match relation {
+            Relation::Split { parent, factor, guard: true, .. } if *parent == iter.name => Some(factor),
+            _ => None,
+        });
+        let Some(factor) = factor else { continue };
+        let (extent, factor) = (Quantity::of_expr(&schedule.program.taken(&iter.extent))?, Quantity::of_expr(factor)?);
+        let tiles = extent.clone().plus(factor.clone()).minus(Quantity::Int(1)).over(factor.clone());
+        both = (both.0.times(tiles.times(factor)), both.1.times(extent));
+    }
+    Some(both)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Target, avx512};
+    use crate::sketch::{MicroKernel, Tiled};
+    use crate::testing::{DENSE, program};
+
+    #[test]
+    fn a_split_may_be_by_tiles_padding_waves_and_bytes() {
+        let (program, target) = (program(DENSE), Target::Cpu(avx512()));
+        let tile = Tiled::default_for(&program, &avx512()).micro_kernel(&program, &avx512()).unwrap();
+        let nest = MicroKernel::nest(&program).lowered(&program, &target).unwrap();
+        let all = quantities(&program, &[&tile.1, &nest], 4);
+        let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+        assert!(
+            all.len() >= 6 && texts.iter().all(|text| Quantity::parse(text).unwrap().to_string() == *text),
+            "{texts:?}"
+        );
+        let value = |m: i64, of: &Quantity<String>| of.value(&|var| if var == "M" { m } else { 768 });
+        let with = |word: &str| all.iter().find(|q| q.to_string().contains(word)).unwrap();
+        assert_eq!(value(100, with("* 4 + ")), 4 * (100 * 768 + 768 * 768 + 100 * 768), "{texts:?}");
+        // Both vary with the tile that is wasted.
+        let percent: Vec<&Quantity<String>> = all.iter().filter(|q| q.to_string().contains("* 100 / ")).collect();
+        assert!(percent.len() >= 2 && percent.iter().all(|of| (1..=20_000).contains(&value(1, of))), "{texts:?}");
+    }
+}
