@@ -13,6 +13,7 @@ use dietcode::core::search::WorkloadInstance;
 use dietcode::tuning::{Target, resolve_threads};
 use dietcode::{Error, Result};
 
+use super::explore::operations;
 use super::files::each_once;
 use super::progress::Progress;
 use super::report::{Report, ReportFiles};
@@ -58,11 +59,14 @@ pub(crate) struct Arguments {
     /// `--plot` draws both.
     #[arg(long, conflicts_with_all = ["only", "beside", "blas"])]
     sweep_grid: bool,
-    /// Measure what is dispatched beside all micro-kernels of the tuned file, the default and libraries instead, by pairs: at all shapes of
-    /// the config's range, or at N of them that `--seed` draws (else 0), of at most 2e9 operations.
+    /// Measure what is dispatched beside all micro-kernels of the tuned file and of the default, the best others on record beside the config,
+    /// and libraries instead, by pairs: at all shapes of the config's range, or at N of them that `--seed` draws (else 0).
     #[arg(long, value_name = "N", conflicts_with_all = ["wkl", "only", "beside", "sweep_grid", "turns"],
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     regret: Option<u32>,
+    /// With --regret, leave out shapes at which a call has more arithmetic operations; how many is told.
+    #[arg(long, value_name = "N", default_value = "2e10", requires = "regret", value_parser = operations)]
+    most_operations: f64,
     /// Measure one shape at a time, as standard input asks for it, so that another program can take turns with the kernel. Each line is a
     /// number of threads and a shape, as in `2 T=37`. Standard output has a line of JSON for each, behind one of the machine.
     #[arg(long, conflicts_with_all = ["wkl", "threads", "sweep_grid", "json", "plot"])]

@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
 /// Enough to see who is ahead; `dietcode bench` measures longer.
 const TIMING: Timing = Timing::warm(5, 0.05, 0.1);
 
-fn operations(text: &str) -> Result<f64, &'static str> {
+pub(super) fn operations(text: &str) -> Result<f64, &'static str> {
     let number = text.parse().ok().filter(|number: &f64| *number >= 1.0);
     number.ok_or("expected a number of at least 1, such as 1e9")
 }

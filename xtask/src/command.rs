@@ -49,6 +49,22 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
+/// A copy of a config in a folder, beside which its tuned file and records are.
+///
+/// # Errors
+///
+/// One sentence: the config cannot be read, or its copy written.
+pub(crate) fn copied(config: &Path, folder: &Path) -> Result<PathBuf, String> {
+    let mut content: Value = read(config)?;
+    let source = content["kernel"]["source"].as_str().unwrap_or_default();
+    let source = config.parent().unwrap_or(Path::new("")).join(source);
+    content["kernel"]["source"] = source.to_string_lossy().into();
+    let path = folder.join(config.file_name().unwrap_or_default());
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    std::fs::write(&path, content.to_string()).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(path)
+}
+
 /// How an option takes a number.
 pub(crate) fn at_least(least: f64) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync {
     move |text| {

@@ -47,7 +47,7 @@ pub use candidate::geometric_mean;
 pub use candidates::Candidates;
 pub use database::{
     Database, FORMAT, Filter, Outcome, Pruned, Record, Scanned, Shape, Structure, Target, TargetFilter, United,
-    Workload, prune, scan, unite,
+    Workload, best_on_record, prune, scan, unite,
 };
 pub use defaults::Defaults;
 pub use event::{Event, Phase, Status};

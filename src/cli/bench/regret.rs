@@ -1,29 +1,51 @@
 //! `dietcode bench --regret N`: how much longer what is dispatched takes than the best of all micro-kernels that could be, over the
 //! config's range, and how fast it is beside libraries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use dietcode::core::codegen::registry::Decision;
 use dietcode::core::config::{Cache, WklInst};
-use dietcode::core::dispatch::{DEFAULT, PICK, Winners, drawn};
+use dietcode::core::cost_model::cpu::Profile;
+use dietcode::core::dispatch::{PICK, Winners, drawn};
+use dietcode::core::machine::Target;
 use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Instance, Timing, compare};
 use dietcode::core::paired::{Verdict, gains, look, median};
-use dietcode::core::search::WorkloadInstance;
-use dietcode::tuning::resolve_threads;
+use dietcode::core::search::{WorkloadInstance, best_on_record};
+use dietcode::core::sketch::{Lowered, MicroKernel};
+use dietcode::tuning::{records_path, resolve_threads};
 use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::{Arguments, complain, dispatched};
-use crate::cli::counted;
 use crate::cli::plot::{Chart, PlotAxis};
 use crate::cli::progress::Progress;
 use crate::cli::setup::{Setup, wkl_text};
 use crate::cli::table::{Legend, grid, place};
+use crate::cli::{counted, tell};
 
-/// Thirty-two rounds, which are sixteen pairs: enough for certainty against eight others. Of calls that take longer than 0.1 s one pair.
-const TIMING: Timing = Timing::warm(32, 0.0, 0.1);
+/// The most rounds, which are sixteen pairs: enough for certainty against eight others.
+const ROUNDS: usize = 32;
 
-/// Shapes of more operations are not drawn.
-const MOST_OPERATIONS: f64 = 2e9;
+/// The fewest, however long calls take: two pairs.
+const FEWEST: usize = 4;
+
+/// So many seconds of further rounds at a shape: two hundred of them on two numbers of threads take about half an hour.
+const SECONDS: f64 = 3.0;
+
+/// A call that takes longer, in seconds, is made once more, and that is all.
+const SLOW: f64 = 0.5;
+
+/// Who takes so many times as long as what is dispatched by the fewest rounds is not the best, and has no more of them.
+const BEHIND: f64 = 1.3;
+
+/// Who is expected to take so many times as long as what is dispatched is not called: the nest as it stands may take minutes.
+const HOPELESS: f64 = 8.0;
+
+/// Results of more operations are not compared with a reference, which takes longer than all calls: code is checked at smaller shapes.
+const CHECKED: f64 = 1e9;
+
+/// So many micro-kernels on record are measured beside those that are dispatched.
+const RECORDED: usize = 4;
 
 /// What their names begin with among the finalists.
 const LIBRARIES: [&str; 2] = ["blas", "matrixmultiply"];
@@ -40,7 +62,13 @@ struct Measured {
     /// The least ratio of a library; none: no library has the kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     least_of_library: Option<f64>,
+    /// Those that were called at some shape.
+    libraries: BTreeSet<String>,
     shapes: Vec<AtShape>,
+    /// Shapes without a figure, as others took the cores from one that may be the best.
+    unknown: Vec<Unknown>,
+    /// How many shapes of more operations were left out, of those that were drawn.
+    left_out: usize,
 }
 
 /// A shape at a number of threads.
@@ -70,6 +98,21 @@ struct Library {
     ratio: f64,
 }
 
+/// A shape at a number of threads, of which nothing is known.
+#[derive(Debug, Serialize)]
+struct Unknown {
+    wkl: WklInst,
+    threads: usize,
+    /// Who has no figure.
+    name: String,
+}
+
+/// A micro-kernel that is measured alone.
+struct Rival {
+    finalist: Finalist,
+    lowered: Lowered,
+}
+
 /// Measures so many shapes, and shows the worst.
 pub(super) fn run(
     arguments: &Arguments,
@@ -78,43 +121,36 @@ pub(super) fn run(
     winners: &Winners,
     count: usize,
 ) -> Result<()> {
-    let workloads = workloads(setup, (count, arguments.seed.unwrap_or(0)))?;
+    let (workloads, left_out) = workloads(arguments, setup, count)?;
     let own = dispatched(harness, winners, PICK.to_owned())?;
-    let single = |at: usize| -> Result<Finalist> {
-        let name = winners.schedules[at].name();
-        let (schedules, lowered) = (vec![winners.schedules[at].clone()], vec![winners.lowered[at].clone()]);
-        let alone = Winners {
-            schedules,
-            lowered,
-            decision: dietcode::core::codegen::registry::Decision::Pick(0),
-            ..winners.clone()
-        };
-        dispatched(harness, &alone, name)
-    };
-    let members = (0..winners.schedules.len()).map(single).collect::<Result<Vec<Finalist>>>()?;
-    let default = Winners::default_for(&setup.program, harness.cpu());
-    let default = (dispatched(harness, &default, DEFAULT.to_owned())?, default);
+    let rivals = rivals(setup, harness, winners)?;
     let blas = arguments.blas.find(harness)?;
     let baselines = Baselines::new(harness, blas)?;
-    let timing = Timing { cold: setup.config.search.cache == Cache::Cold, ..TIMING };
+    let cold = setup.config.search.cache == Cache::Cold;
     let threads = resolve_threads(&arguments.threads, harness.cpu().cores);
+    let all = threads.len() * workloads.len();
     let mut progress = Progress::new(f64::MAX);
-    let (mut shapes, mut failed) = (Vec::new(), 0);
-    for threads in &threads {
-        for workload in &workloads {
-            let kernel = winners.schedules[winners.decision.pick(&workload.instance.shape)].name();
-            let of_default = default.1.schedules[default.1.decision.pick(&workload.instance.shape)].name();
-            let is_new = members.iter().all(|member| member.name != of_default);
-            let mut finalists = vec![own.clone()];
-            finalists.extend(members.iter().filter(|member| member.name != kernel).cloned());
-            finalists.extend(Some(default.0.clone()).filter(|_| is_new));
-            let libraries = baselines.finalists(harness.def(), &workload.instance);
-            finalists.extend(libraries.into_iter().filter(|finalist| is_library(&finalist.name)));
-            let comparison = compare(harness, &workload.instance, &finalists, *threads, timing)?;
+    let (mut shapes, mut unknown, mut libraries, mut failed) = (Vec::new(), Vec::new(), BTreeSet::new(), 0);
+    for workload in &workloads {
+        for threads in &threads {
+            let row = winners.decision.pick(&workload.instance.shape);
+            let kernel = winners.schedules[row].name();
+            let hopeful = hopeful(harness, (&winners.lowered[row], &kernel), &rivals, (workload, *threads));
+            let of_libraries = baselines.finalists(harness.def(), &workload.instance);
+            let of_libraries = of_libraries.into_iter().filter(|finalist| is_library(&finalist.name));
+            let finalists: Vec<Finalist> = [own.clone()].into_iter().chain(hopeful).chain(of_libraries).collect();
+            libraries.extend(finalists.iter().filter(|f| is_library(&f.name)).map(|f| f.name.clone()));
+            let comparison = measure(harness, workload, &finalists, (*threads, cold))?;
             complain(workload, &comparison, &progress);
             failed += comparison.standings.iter().filter(|s| s.name == PICK && s.has_failed()).count();
-            shapes.extend(at_shape(workload, kernel, &comparison));
-            progress.compared(shapes.len(), threads * workloads.len());
+            match comparison.standings.iter().find(|standing| standing.is_unknown()) {
+                Some(standing) => {
+                    let (wkl, name) = (workload.wkl.clone(), standing.name.clone());
+                    unknown.push(Unknown { wkl, threads: *threads, name });
+                }
+                None => shapes.extend(at_shape(workload, kernel, &comparison)),
+            }
+            progress.compared(shapes.len() + unknown.len(), all);
         }
     }
     progress.finish();
@@ -128,10 +164,90 @@ pub(super) fn run(
     let worst = shapes.iter().map(|at| at.regret).fold(1.0, f64::max);
     let ratios = shapes.iter().filter_map(|at| Some(at.library.as_ref()?.ratio));
     let least_of_library = ratios.reduce(f64::min);
-    let measured = Measured { mean, worst, least_of_library, shapes };
+    let measured = Measured { mean, worst, least_of_library, libraries, shapes, unknown, left_out };
     arguments.files.print(&text(&measured))?;
     arguments.files.write(&measured, || threads.iter().map(|threads| chart(&measured, *threads)).collect())?;
     if failed > 0 { Err(failed_at(failed)) } else { Ok(()) }
+}
+
+/// Every micro-kernel of the tuned file, of the default, and the best on record beside the config that are neither.
+fn rivals(setup: &Setup, harness: &CpuHarness, winners: &Winners) -> Result<Vec<Rival>> {
+    let default = Winners::default_for(&setup.program, harness.cpu());
+    let both = |winners: &Winners| winners.schedules.iter().cloned().zip(winners.lowered.iter().cloned()).collect();
+    let mut all: Vec<(MicroKernel, Lowered)> = both(winners);
+    let is_new =
+        |all: &[(MicroKernel, Lowered)], of: &MicroKernel| all.iter().all(|(known, _)| known.name() != of.name());
+    for one in both(&default) {
+        if is_new(&all, &one.0) {
+            all.push(one);
+        }
+    }
+    let records = records_path(&setup.config, harness);
+    let target = Target::Cpu(harness.cpu().clone());
+    let mut recorded = 0;
+    for micro_kernel in if records.exists() { best_on_record(&records, harness)? } else { Vec::new() } {
+        // One that an earlier version could carry out.
+        let Ok(lowered) = micro_kernel.lowered(&setup.program, &target) else { continue };
+        if recorded < RECORDED && is_new(&all, &micro_kernel) {
+            all.push((micro_kernel, lowered));
+            recorded += 1;
+        }
+    }
+    let rival = |(micro_kernel, lowered): (MicroKernel, Lowered)| {
+        let (name, schedules, of) = (micro_kernel.name(), vec![micro_kernel], vec![lowered.clone()]);
+        let alone = Winners { schedules, lowered: of, decision: Decision::Pick(0), ..winners.clone() };
+        Ok(Rival { finalist: dispatched(harness, &alone, name)?, lowered })
+    };
+    all.into_iter().map(rival).collect()
+}
+
+/// The rivals that the model does not expect to take many times as long at a shape as what is dispatched there, which is none of them.
+fn hopeful(
+    harness: &CpuHarness,
+    (own, kernel): (&Lowered, &str),
+    rivals: &[Rival],
+    (workload, threads): (&WorkloadInstance, usize),
+) -> Vec<Finalist> {
+    let seconds = |of: &Lowered| Profile::of(of).seconds(harness.cpu(), &workload.instance.shape, threads);
+    let most = HOPELESS * seconds(own);
+    let others = rivals.iter().filter(|rival| rival.finalist.name != kernel);
+    // Of what the model does not fit nothing is known.
+    let is_hopeful = |rival: &&Rival| {
+        let expected = seconds(&rival.lowered);
+        expected.is_nan() || expected <= most
+    };
+    others.filter(is_hopeful).map(|rival| rival.finalist.clone()).collect()
+}
+
+/// Two pairs of all, and as many more as there is time for of those that may be the best.
+fn measure(
+    harness: &mut CpuHarness,
+    workload: &WorkloadInstance,
+    finalists: &[Finalist],
+    (threads, cold): (usize, bool),
+) -> Result<Comparison> {
+    let instance = &workload.instance;
+    let timing = |rounds| Timing { cold, ..Timing::warm(rounds, 0.0, SLOW) };
+    let first = timing(FEWEST);
+    let first = if instance.flops > CHECKED { first.unchecked() } else { first };
+    let mut comparison = compare(harness, instance, finalists, threads, first)?;
+    let seconds = |comparison: &Comparison, name: &str| median(comparison.sample(name)?.seconds.clone());
+    let Some(own) = seconds(&comparison, PICK).filter(|own| *own < SLOW) else { return Ok(comparison) };
+    let near = |finalist: &&Finalist| seconds(&comparison, &finalist.name).is_some_and(|s| s < BEHIND * own);
+    let near: Vec<Finalist> = finalists.iter().filter(near).cloned().collect();
+    let round: f64 = near.iter().filter_map(|finalist| seconds(&comparison, &finalist.name)).sum();
+    let rounds = ((SECONDS / round) as usize).min(ROUNDS - FEWEST) / 2 * 2;
+    if rounds == 0 || near.len() == 1 {
+        return Ok(comparison);
+    }
+    let further = compare(harness, instance, &near, threads, timing(rounds).unchecked())?;
+    for standing in &mut comparison.standings {
+        // Who has no more of them is known by the first.
+        if let (Ok(sample), Some(more)) = (&mut standing.outcome, further.sample(&standing.name)) {
+            sample.seconds.extend(&more.seconds);
+        }
+    }
+    Ok(comparison)
 }
 
 /// The nest as it stands is none.
@@ -143,13 +259,27 @@ fn failed_at(measurements: usize) -> Error {
     Error::check(format!("the kernel failed on {}", counted(measurements, "measurement")))
 }
 
-/// Shapes of the range at which there is something to time.
-fn workloads(setup: &Setup, draw: (usize, u64)) -> Result<Vec<WorkloadInstance>> {
+/// Shapes of the range at which there is something to time, and how many were left out, which is told.
+fn workloads(arguments: &Arguments, setup: &Setup, count: usize) -> Result<(Vec<WorkloadInstance>, usize)> {
+    let most = arguments.most_operations;
+    let mut left_out = BTreeSet::new();
     let accept = |shape: &[i64]| {
-        let instance = Instance::of(&setup.def, shape);
-        instance.is_ok_and(|instance| !instance.computes_nothing() && instance.flops <= MOST_OPERATIONS)
+        let Some(instance) = Instance::of(&setup.def, shape).ok().filter(|instance| !instance.computes_nothing())
+        else {
+            return false;
+        };
+        if instance.flops > most {
+            left_out.insert(shape.to_vec());
+        }
+        instance.flops <= most
     };
-    drawn(&setup.config, &setup.vars, draw, accept).iter().map(|wkl| setup.workload(wkl, 1.0)).collect()
+    let drawn = drawn(&setup.config, &setup.vars, (count, arguments.seed.unwrap_or(0)), accept);
+    if !left_out.is_empty() {
+        let (shapes, kept) = (counted(left_out.len(), "shape"), drawn.len());
+        tell(&format!("{shapes} of more than {most:e} operations (`--most-operations`) left out, {kept} measured"));
+    }
+    let workloads = drawn.iter().map(|wkl| setup.workload(wkl, 1.0)).collect::<Result<_>>()?;
+    Ok((workloads, left_out.len()))
 }
 
 /// What a comparison says; nothing where what is dispatched has no figure.
@@ -179,7 +309,6 @@ fn at_shape(workload: &WorkloadInstance, kernel: String, comparison: &Comparison
         library,
     })
 }
-
 fn text(measured: &Measured) -> String {
     let mut worst: Vec<&AtShape> = measured.shapes.iter().collect();
     worst.sort_by(|a, b| b.regret.total_cmp(&a.regret));
@@ -197,9 +326,13 @@ fn text(measured: &Measured) -> String {
     let library = least.map_or_else(String::new, |(at, Library { name, ratio })| {
         format!("{ratio:.3} times as fast as {name} at the least, at {} on {}\n", wkl_text(&at.wkl), place(at.threads))
     });
+    let unknown = match measured.unknown.len() {
+        0 => String::new(),
+        unknown => format!("of {} nothing is known: others took the cores\n", counted(unknown, "shape")),
+    };
     format!(
         "\nTime of what is dispatched over that of the best micro-kernel, by pairs at {}: the worst\n{table}\n{}\
-         {:.3} in the mean, {:.3} at worst; more than 2% for certain at {certain}\n{library}",
+         {:.3} in the mean, {:.3} at worst; more than 2% for certain at {certain}\n{library}{unknown}",
         counted(measured.shapes.len(), "shape"),
         legend.text(),
         measured.mean,

@@ -18,12 +18,15 @@ pub(super) const OURS: &str = "dietcode";
 /// The crate in xtask/peers, which needs no wheel.
 pub(super) const FAER: &str = "faer";
 
+/// The one that a program is likely to have beside ours.
+pub(super) const OPENBLAS: &str = "openblas";
+
 const ONNX: &[&str] = &["onnxruntime==1.32.0", "onnx==1.23.2"];
 
 /// All that are known. A new one is a class in worker.py, and a line here.
 #[rustfmt::skip]
 pub(super) const LIBRARIES: [Library; 8] = [
-    Library { name: "openblas", shown: "OpenBLAS", wheels: &["scipy-openblas32==0.3.34.481.3"], prepared: false },
+    Library { name: OPENBLAS, shown: "OpenBLAS", wheels: &["scipy-openblas32==0.3.34.481.3"], prepared: false },
     Library { name: "mkl", shown: "MKL", wheels: &["mkl==2026.2.0"], prepared: false },
     Library { name: "onednn", shown: "oneDNN", wheels: &["onednn-cpu-gomp==2023.2.0"], prepared: false },
     Library { name: "onnxruntime", shown: "ONNX Runtime", wheels: ONNX, prepared: false },

@@ -6,14 +6,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::library::{FAER, LIBRARIES};
-use crate::command::succeed_in_silence;
+use super::library::{FAER, LIBRARIES, OPENBLAS};
+use crate::command::{output, succeed_in_silence};
 use crate::steps::{root, target_folder};
 
 /// What every worker has.
 const NUMPY: &str = "numpy==2.4.6";
 /// What runs the tests of a wheel.
 const PYTEST: &str = "pytest==9.2.0";
+
+/// Prints where the library is.
+const WHERE_OPENBLAS: &str = "\
+import glob, sysconfig
+print(*glob.glob(sysconfig.get_path('purelib') + '/scipy_openblas32/lib/libscipy_openblas*.so')[:1])";
 
 const NO_VENV: &str = "\
 python3 cannot make a virtual environment, into which numpy and other libraries go: install python3 with its module venv (on Debian and Ubuntu: apt-get \
@@ -84,6 +89,20 @@ pub(crate) fn python() -> Result<PathBuf, String> {
         format!("{NUMPY}, without which no library can be called, and {PYTEST}, which runs a wheel's tests: {why}")
     })?;
     Ok(python)
+}
+
+/// The shared library of OpenBLAS, from its wheel.
+///
+/// # Errors
+///
+/// One sentence: what is missing, and how to get it.
+pub(crate) fn openblas() -> Result<PathBuf, String> {
+    let python = python()?;
+    let wheels = LIBRARIES.iter().find(|library| library.name == OPENBLAS).map_or(&[][..], |library| library.wheels);
+    install(&python, wheels)?;
+    let output = output(Command::new(python).args(["-c", WHERE_OPENBLAS]))?;
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    if path.is_file() { Ok(path) } else { Err(format!("{} has no shared library", wheels.join(" and "))) }
 }
 
 /// Does nothing, and asks nobody, where a wheel is there in this version.

@@ -11,7 +11,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::figures::geometric_mean;
-use crate::command::{built, read, succeed};
+use crate::command::{built, copied, read, succeed};
 use crate::steps::root;
 
 /// The four dense layers and the two products of the attention.
@@ -77,18 +77,9 @@ pub(super) fn measure(folder: &Path, seed: &str) -> Result<(), String> {
     if mean <= SLOWER { Ok(()) } else { Err(format!("one search of the layer is {mean:.3} times as slow as six")) }
 }
 
-/// Copies of the configs in a folder of their own, beside which their tuned files are.
+/// Copies of the configs in a folder of their own.
 fn configs(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let copy = |name: &&str| {
-        let mut config: Value = read(&root().join(format!("configs/{name}.json")))?;
-        let source = config["kernel"]["source"].as_str().unwrap_or_default();
-        config["kernel"]["source"] = root().join("configs").join(source).to_string_lossy().into();
-        let path = folder.join(format!("{name}.json"));
-        std::fs::write(&path, config.to_string()).map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(path)
-    };
-    LAYER.iter().map(copy).collect()
+    LAYER.iter().map(|name| copied(&root().join(format!("configs/{name}.json")), folder)).collect()
 }
 
 /// The instances of a config that was tuned, with the operations of each: all of the layer are products.

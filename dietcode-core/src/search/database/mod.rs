@@ -29,6 +29,7 @@ use std::path::Path;
 
 pub use filter::{Filter, TargetFilter};
 pub use prune::{Pruned, prune};
+pub use ranking::best_on_record;
 pub(super) use ranking::ranked;
 pub(super) use record::new_run;
 pub use record::{FORMAT, Outcome, Record, Shape, Structure, Target, Workload};

@@ -1,8 +1,13 @@
 //! What records say of micro-kernels: how good each is.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
+use super::filter::Filter;
 use super::record::Record;
+use super::scan::scan;
+use crate::Result;
+use crate::measure::Device;
 use crate::sketch::MicroKernel;
 
 /// A micro-kernel with its place among those on record.
@@ -19,6 +24,21 @@ pub(in crate::search) struct Ranked<'a> {
 
 /// An instance of a kernel on a target, at a number of threads.
 type Series<'a> = (&'a super::Workload, &'a super::Target, usize);
+
+/// The micro-kernels of a device's kernel that were measured there, by a file of records: the best first, and none that failed.
+///
+/// # Errors
+/// [`crate::ErrorKind::Input`] if the file cannot be read.
+pub fn best_on_record(path: &Path, device: &dyn Device) -> Result<Vec<MicroKernel>> {
+    let def = device.def();
+    let filter = Filter::of(&def.name, &format!("{:016x}", def.source_hash()), device.machine());
+    let mut records = Vec::new();
+    scan(path, |record, _| {
+        records.extend(Some(record).filter(|record| filter.matches(record)));
+        Ok(())
+    })?;
+    Ok(ranked(records.iter()).into_iter().map(|ranked| ranked.schedule.clone()).collect())
+}
 
 /// Those that were measured, the best first, of equal ones the one that was on record first. What failed somewhere is left out.
 pub(in crate::search) fn ranked<'a>(records: impl Iterator<Item = &'a Record> + Clone) -> Vec<Ranked<'a>> {
