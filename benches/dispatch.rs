@@ -1,11 +1,13 @@
 //! What a call costs before its kernel runs: the checks of its tensors, and the walk down the decision tree.
 //!
-//! `cargo bench --bench dispatch` prints medians over rounds in nanoseconds.
+//! `cargo bench --bench dispatch` prints medians over rounds in nanoseconds, and fails where a walk takes more than 20 of them, or a hit more
+//! than 60.
 //!
 //! `dense` at 1 × 1 × 1 is a whole call on one thread, its smallest kernel included. What a tunable operation adds to that, where the key is
 //! known, is a hit: a key of all fields that such a kernel has, and the look-up, from one thread, and from two at once.
 
 use std::hint::black_box;
+use std::process::ExitCode;
 use std::time::Instant;
 
 use dietcode::ops::dense;
@@ -79,7 +81,18 @@ fn hit(threads: usize) -> Result<f64> {
     }))
 }
 
-fn main() -> Result<()> {
+/// The most nanoseconds of a walk down the decision tree, and of a hit.
+const WALK: f64 = 20.0;
+const HIT: f64 = 60.0;
+
+fn main() -> ExitCode {
+    let above = measured().expect("the shapes fit");
+    above.iter().for_each(|line| println!("FAILS: {line}"));
+    if above.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints all figures: what is above its bound.
+fn measured() -> Result<Vec<String>> {
     let (x, w) = (Tensor::full(&[1, 1], 2.0f32)?, Tensor::full(&[1, 1], 3.0f32)?);
     let mut y = Tensor::zeros(&[1, 1])?;
     let checks = {
@@ -121,8 +134,17 @@ fn main() -> Result<()> {
     println!("dense at 1 x 1 x 1     {call:8.1} ns, the kernel included");
     println!("  tunable, off         {off:8.1} ns, the kernel included");
     println!("  tunable, known       {known:8.1} ns, the kernel included");
+    let mut above = Vec::new();
+    let mut bound = |what: &str, found: f64, most: f64| {
+        if found > most {
+            above.push(format!("{what} takes {found:.1} ns, expected at most {most}"));
+        }
+    };
+    bound("a walk down the tree", walk, WALK);
     for threads in [1, 2] {
-        println!("a hit, {threads} at once       {:8.1} ns", hit(threads)?);
+        let hit = hit(threads)?;
+        println!("a hit, {threads} at once       {hit:8.1} ns");
+        bound(&format!("a hit of {threads} at once"), hit, HIT);
     }
-    Ok(())
+    Ok(above)
 }
