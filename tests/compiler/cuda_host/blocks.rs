@@ -52,6 +52,26 @@ fn threads_take_turns_in_orders_that_differ() {
 }
 
 #[test]
+fn blocks_take_turns_in_orders_that_differ() {
+    // Its launches are counted from 0.
+    let kernels = Kernels::compile_with("blocks", &[]);
+    for blocks in [1, 2, 3, 12, 35, 64] {
+        let mut orders = BTreeSet::new();
+        for _ in 0..6 {
+            let mut order = vec![-1i32; blocks];
+            let launch = (blocks as u32, 1, 0);
+            kernels.launch("turns_of_blocks", launch, args![&mut order[..], &mut [0i32][..]]).unwrap();
+            assert_eq!(order.iter().copied().collect::<BTreeSet<_>>(), (0..blocks as i32).collect(), "{order:?}");
+            orders.insert(order);
+        }
+        let ascending: Vec<i32> = (0..blocks as i32).collect();
+        let descending: Vec<i32> = ascending.iter().rev().copied().collect();
+        assert!(orders.contains(&ascending) && orders.contains(&descending), "{orders:?}");
+        assert!(blocks < 12 || orders.len() == 4, "two shuffles: {orders:?}");
+    }
+}
+
+#[test]
 fn a_launch_beyond_the_limits_is_told() {
     let kernels = Kernels::of("blocks");
     let none: &[f32] = &[];

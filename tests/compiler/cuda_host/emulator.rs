@@ -25,7 +25,7 @@ pub(crate) struct Arg<'a> {
 }
 
 impl<'a> Arg<'a> {
-    fn tensor(address: usize, bytes: usize) -> Self {
+    pub(crate) fn tensor(address: usize, bytes: usize) -> Self {
         Arg { value: address.to_ne_bytes(), bytes: bytes as u64, lifetime: PhantomData }
     }
 }
@@ -95,8 +95,10 @@ impl Kernels {
 
     /// A file of `kernels/` as a build compiles kernels for the emulated device: every access is watched.
     pub(crate) fn watched(name: &'static str) -> &'static Kernels {
-        static COMPILED: OnceLock<(tempfile::TempDir, Kernels)> = OnceLock::new();
-        let (_, kernels) = COMPILED.get_or_init(|| {
+        static COMPILED: Mutex<BTreeMap<&str, &OnceLock<(tempfile::TempDir, Kernels)>>> = Mutex::new(BTreeMap::new());
+        let cell =
+            *COMPILED.lock().expect("no test fails here").entry(name).or_insert_with(|| Box::leak(Box::default()));
+        let (_, kernels) = cell.get_or_init(|| {
             let folder = tempfile::tempdir().expect("a temporary folder");
             headers::write(folder.path(), HOST_HEADERS).expect("the folder can be written");
             let library = folder.path().join(name);

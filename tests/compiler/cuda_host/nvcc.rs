@@ -5,6 +5,7 @@ use std::fs;
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::machine::cuda::{ComputeCapability, Nvcc};
 
+use super::accesses;
 use super::emulator::file;
 
 fn compile(name: &str, capabilities: &[&str]) -> Result<usize, String> {
@@ -25,13 +26,13 @@ fn a_device_takes_every_kernel() {
         ("numbers", 14),
         ("warp", 7),
         ("ldmatrix", 4),
-        ("blocks", 4),
+        ("blocks", 6),
         ("mistakes", 17),
         ("users_own", 3),
     ] {
         assert_eq!(compile(name, &["sm_75", "sm_80", "sm_90"]), Ok(3 * kernels), "{name}");
     }
-    for (name, kernels) in [("async", 14), ("tf32", 1), ("mma", 9)] {
+    for (name, kernels) in [("async", 14), ("tf32", 1), ("mma", 9), ("accesses", accesses::KERNELS)] {
         assert_eq!(compile(name, &["sm_80", "sm_90"]), Ok(2 * kernels), "{name}");
     }
 }

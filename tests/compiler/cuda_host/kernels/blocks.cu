@@ -47,3 +47,13 @@ extern "C" __global__ void tree_sum(float *to, const float *from, int n) {
   if (i == 0) atomicAdd(to, shared[0]);
 }
 DIETCODE_ENTRY(tree_sum)
+
+// In which order blocks come by.
+extern "C" __global__ void turns_of_blocks(int *order, int *counter) { order[atomicAdd(counter, 1)] = blockIdx.x; }
+DIETCODE_ENTRY(turns_of_blocks)
+
+// Each of the grid's threads has a row, of which it writes a column.
+extern "C" __global__ void write_column(int *to, int columns, int column) {
+  to[(blockIdx.x * blockDim.x + threadIdx.x) * columns] = column + 1;
+}
+DIETCODE_ENTRY(write_column)

@@ -3,10 +3,14 @@
  * With -fsanitize=thread a compiler calls a function before each access; the functions stand at the end of this file, in place of the
  * sanitizer's library. For each word of shared memory and of the tensors they keep who accessed it last, where, and in which interval between
  * barriers. Two accesses by different threads of which one writes are a race if no barrier stands between them, nor a __syncwarp
- * between lanes of a warp; between blocks of a launch nothing does. What cp.async writes is not read before it was waited for, nor
- * an array under __shared__ before a thread of the block has written it; dynamic shared memory is poison until then.
+ * between its lanes; between blocks of a launch nothing does but a __threadfence before an atomic function of the one and an atomic function
+ * of the other. What cp.async writes is not read before it was waited for, nor an array under __shared__ before a thread of the block
+ * has written it; dynamic shared memory is poison until then.
  *
- * Source of the rules: the memory consistency model of PTX ISA 9.0, section 8, for programs without fences.
+ * What is told is wrong. Two things are not seen: between blocks, by which atomic variable they meet, and, where lanes of a warp meet in groups that
+ * change, some of their races.
+ *
+ * Source of the rules: the memory consistency model of PTX ISA 9.0, section 8.
  */
 #ifndef DIETCODE_HOST_ACCESSES_H
 #define DIETCODE_HOST_ACCESSES_H
@@ -39,68 +43,30 @@ struct Access {
   const void *place;
 
   DIETCODE_HOST_UNWATCHED bool writes() const { return kind != Kind::read; }
-  /* Whether nothing orders two accesses. */
-  DIETCODE_HOST_UNWATCHED bool meets(const Access &other) const {
-    if (block != other.block) return true;
-    const bool same_warp = thread / 32 == other.thread / 32;
-    return thread != other.thread && interval == other.interval && !(same_warp && epoch != other.epoch);
+  DIETCODE_HOST_UNWATCHED bool shares_warp(const Access &other) const { return thread / 32 == other.thread / 32; }
+  /* Whether an earlier access of a block is carried out before this one, by the thread `by`. */
+  DIETCODE_HOST_UNWATCHED bool comes_after(const Access &old, const Thread &by) const {
+    return block == old.block && (interval != old.interval || thread == old.thread ||
+                                  (shares_warp(old) && old.epoch < by.seen[old.thread % 32]));
   }
-  DIETCODE_HOST_UNWATCHED bool conflicts(const Access &other) const {
-    return (bytes & other.bytes) != 0 && (writes() || other.writes()) && !(kind == Kind::add && other.kind == Kind::add) &&
-           meets(other);
+  DIETCODE_HOST_UNWATCHED bool conflicts(const Access &old, const Thread &by) const {
+    return (bytes & old.bytes) != 0 && (writes() || old.writes()) && !(kind == Kind::add && old.kind == Kind::add) &&
+           !comes_after(old, by);
   }
 };
 
-/* The last accesses to a word that may still meet others. */
+/* The accesses to a word that may still meet others. Of each byte these are the last writing and, of readings and of additions that nothing
+ * orders, two: of different warps, whose like meets every other thread, or else of different lanes. What one block has done meets every
+ * later one, so that of an earlier block one is enough. */
 struct Word {
-  static constexpr int MOST = 4;
-  Access last[MOST];
-  /* The block and the interval of these. Bytes that were written since the block began. */
-  uint32_t block, interval;
+  static constexpr unsigned FEW = 3, MOST = 5 * 4;
+  /* Where their list is. */
+  uint32_t at;
+  /* Of shared memory, whose. */
+  uint32_t block;
+  uint8_t count, room;
+  /* Bytes that were written since the block began. */
   uint8_t written;
-  /* In the interval: whether it was only read; the bytes that a thread, two threads, and the last of them, have read. */
-  bool is_read_only;
-  uint8_t once, twice, by_last;
-  uint16_t reader;
-
-  /* Whether a reading meets nothing, and what it could meet later meets others. */
-  DIETCODE_HOST_UNWATCHED bool has_read(const Access &access) {
-    const uint8_t bytes = access.bytes;
-    const bool is_last = once != 0 && reader == access.thread;
-    if (!is_read_only || (bytes & ~twice) == 0 || (is_last && (bytes & ~by_last) == 0)) return is_read_only;
-    if (!is_last) twice |= once & bytes;
-    by_last = is_last ? by_last | bytes : bytes;
-    once |= bytes;
-    reader = access.thread;
-    return false;
-  }
-  DIETCODE_HOST_UNWATCHED void begin(const Access &access) {
-    if (block != access.block) {
-      for (Access &old : last) old.kind = Kind::none;
-      written = 0;
-    }
-    block = access.block;
-    interval = access.interval;
-    is_read_only = true;
-    for (const Access &old : last) is_read_only &= old.kind != Kind::copy;
-    once = twice = by_last = 0;
-  }
-
-  /* Keeps an access: in the place of what it stands for, of what nothing can meet any more, or of a reading that is one of several. */
-  DIETCODE_HOST_UNWATCHED void keep(const Access &access, bool ends_with_block) {
-    int place = -1, free = -1, readings = 0;
-    for (int i = 0; i < MOST; ++i) {
-      const Access &old = last[i];
-      const bool same = old.kind != Kind::none && old.thread == access.thread && old.block == access.block;
-      const bool is_ordered = ends_with_block && old.kind != Kind::copy && old.interval != access.interval;
-      if (same && (old.bytes & ~access.bytes) == 0 && (access.writes() || !old.writes())) place = i;
-      else if (old.kind == Kind::none || is_ordered) free = i;
-      else if (!old.writes() && readings++ > 0 && free < 0) free = i;
-    }
-    if (place < 0) place = free;
-    if (place < 0 && access.writes()) place = MOST - 1;
-    if (place >= 0) last[place] = access;
-  }
 };
 
 /* Memory that several threads see. */
@@ -108,6 +74,7 @@ class Watched {
   static constexpr size_t WORD = 4;
   Pages pages;
   Word *words;
+  std::vector<Access> lists;
 
   static size_t bytes_of_words(size_t bytes) { return (bytes / WORD + 2) * sizeof(Word) / Pages::PAGE * Pages::PAGE + Pages::PAGE; }
 
@@ -133,13 +100,14 @@ public:
 
   DIETCODE_HOST_UNWATCHED bool is_near(const char *at) const { return at >= low && at < high; }
 
-  DIETCODE_HOST_UNWATCHED void access(const char *at, size_t size, Access access) {
-    if (at < begin || at + size > begin + bytes) refuse(at, size, access);
+  DIETCODE_HOST_UNWATCHED void access(const char *at, size_t size, Access access, const Thread &by) {
+    if (at < begin || at + size > begin + bytes) refuse(at, size, access, text(", which has %zu", bytes));
+    if (is_constant && access.writes()) refuse(at, size, access, ", which the kernel has as constant");
     if (is_constant) return;
     for (size_t offset = static_cast<size_t>(at - begin), end = offset + size; offset < end;) {
       const size_t first = offset % WORD, count = WORD - first < end - offset ? WORD - first : end - offset;
       access.bytes = static_cast<uint8_t>(((1u << count) - 1) << first);
-      word(offset, words[offset / WORD], access);
+      word(offset, words[offset / WORD], access, by);
       offset += count;
     }
   }
@@ -148,24 +116,76 @@ public:
   std::string end_interval();
 
 private:
-  DIETCODE_HOST_UNWATCHED void word(size_t offset, Word &word, const Access &access) {
-    if (is_shared) {
-      if (word.block != access.block || word.interval != access.interval) word.begin(access);
-      if (access.writes()) word.is_read_only = false;
-      else if ((is_poisoned || (access.bytes & ~word.written) == 0) && word.has_read(access)) return;
-    }
-    for (const Access &old : word.last) {
-      if (old.kind == Kind::none) continue;
-      if (old.kind == Kind::copy && (old.bytes & access.bytes) != 0 && access.kind != Kind::copy && !finishes(old, access))
+  DIETCODE_HOST_UNWATCHED void word(size_t offset, Word &word, const Access &access, const Thread &by) {
+    if (is_shared && word.block != access.block) word.count = word.written = 0;
+    word.block = access.block;
+    const Access *const list = &lists.data()[word.at];
+    for (unsigned i = 0; i < word.count; ++i) {
+      const Access &old = list[i];
+      if (old.kind == Kind::copy && (old.bytes & access.bytes) != 0 && !finishes(old, access))
         tell(offset, access, old, "before it has waited for it");
-      if (old.conflicts(access)) tell(offset, access, old, "with nothing between that orders them");
+      if (access.conflicts(old, by) && !are_fenced(old, access)) tell(offset, access, old, "with nothing between that orders them");
     }
     if (is_shared && !is_poisoned && access.kind == Kind::read && (access.bytes & ~word.written) != 0 && unwritten.kind == Kind::none) {
       unwritten = access;
       unwritten_at = offset;
     }
     if (access.writes()) word.written |= access.bytes;
-    word.keep(access, is_shared);
+    keep(word, access, by);
+  }
+
+  /* Keeps an access, and no longer those whose place it takes. */
+  DIETCODE_HOST_UNWATCHED void keep(Word &word, Access access, const Thread &by) {
+    Access *const list = &lists.data()[word.at];
+    const bool takes_all = access.kind == Kind::write || access.kind == Kind::copy;
+    /* Bytes with one that nothing orders, and those where it is of this warp. */
+    uint8_t once = 0, beside = 0;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < word.count; ++i) {
+      Access old = list[i];
+      const uint8_t common = old.bytes & access.bytes;
+      if (takes_all) {
+        old.bytes &= ~common;
+      } else if (common != 0 && old.kind == access.kind) {
+        const bool is_same = old.thread == access.thread && old.interval == access.interval && old.epoch == access.epoch;
+        if (old.block != access.block || is_same) {
+          access.bytes &= ~common;
+        } else if (access.comes_after(old, by)) {
+          old.bytes &= ~common;
+        } else {
+          const uint8_t twice = common & once, full = access.shares_warp(old) ? twice : twice & beside;
+          access.bytes &= ~full;
+          old.bytes &= ~(twice & ~full);
+          once |= common;
+          if (access.shares_warp(old)) beside |= common;
+        }
+      }
+      if (old.bytes != 0) list[kept++] = old;
+    }
+    word.count = static_cast<uint8_t>(kept);
+    if (access.bytes == 0) return;
+    if (word.count == word.room) give_room(word);
+    lists.data()[word.at + word.count++] = access;
+  }
+
+  void give_room(Word &word) {
+    const size_t at = lists.size();
+    const uint8_t room = word.room == 0 ? Word::FEW : Word::MOST;
+    lists.resize(at + room);
+    for (unsigned i = 0; i < word.count; ++i) lists[at + i] = lists[word.at + i];
+    word.at = static_cast<uint32_t>(at);
+    word.room = room;
+  }
+
+  /* Whether a block has said by __threadfence and an atomic function that it has done something, and the other, by an atomic function, has
+   * seen so since. */
+  DIETCODE_HOST_UNWATCHED static bool are_fenced(const Access &old, const Access &access) {
+    bool is_released = false, is_acquired = false;
+    for (const Meeting &by : block->released)
+      is_released |= by.block == old.block && (by.thread == old.thread || by.interval > old.interval);
+    for (const Meeting &by : block->acquired)
+      is_acquired |= by.block == access.block && (by.thread == access.thread || by.interval < access.interval);
+    return is_released && is_acquired;
   }
 
   /* What a thread waits for is written again, by that thread, see finish_copies. */
@@ -173,18 +193,19 @@ private:
     return access.kind == Kind::write && access.thread == copy.thread && access.place == nullptr;
   }
 
-  [[noreturn]] void refuse(const char *at, size_t size, const Access &access) const;
+  [[noreturn]] void refuse(const char *at, size_t size, const Access &access, const std::string &why) const;
   [[noreturn]] void tell(size_t offset, const Access &access, const Access &old, const char *how) const;
 };
 
-/* Copies of a launch's tensors, each apart from everything else, which the kernel has in their place. */
+/* Copies of a launch's tensors, each apart from everything else, which the kernel has in their place. Other launches that run at the same
+ * time do not see what this one writes before it ends. */
 class Tensors {
-  static constexpr size_t AROUND = 16 * Pages::PAGE;
-
   struct Tensor {
     Pages pages;
     char *theirs;
     Watched watched;
+    /* What was there, if the kernel may write it. */
+    std::vector<char> before;
 
     Tensor(const std::string &name, char *theirs, size_t bytes)
         : Tensor(name, theirs, bytes, reinterpret_cast<uintptr_t>(theirs) % Pages::PAGE) {}
@@ -193,10 +214,13 @@ class Tensors {
     Tensor(const std::string &name, char *theirs, size_t bytes, size_t offset)
         : Tensor(name, theirs, bytes, offset, (offset + bytes + Pages::PAGE - 1) / Pages::PAGE * Pages::PAGE) {}
     Tensor(const std::string &name, char *theirs, size_t bytes, size_t offset, size_t whole)
-        : pages(whole + 2 * AROUND), theirs(theirs),
-          watched(name, pages.open(AROUND, whole) + offset, bytes, false, false, nullptr, nullptr) {
-      watched.low = watched.begin - offset - AROUND;
-      watched.high = watched.begin - offset + whole + AROUND;
+        : Tensor(name, theirs, bytes, offset, whole, whole + 16 * Pages::PAGE) {}
+    /* On either side lies as much as it has itself. */
+    Tensor(const std::string &name, char *theirs, size_t bytes, size_t offset, size_t whole, size_t around)
+        : pages(whole + 2 * around), theirs(theirs),
+          watched(name, pages.open(around, whole) + offset, bytes, false, false, nullptr, nullptr) {
+      watched.low = watched.begin - offset - around;
+      watched.high = watched.begin - offset + whole + around;
       watched.is_constant = true;
       memcpy(watched.begin, theirs, bytes);
     }
@@ -210,18 +234,23 @@ class Tensors {
   size_t watched_count;
 
 public:
-  Tensors(const dietcode_argument *arguments, const bool *are_mutable, size_t count) {
+  /* Of parameters, which are pointers, and to what a kernel may write. */
+  Tensors(const dietcode_argument *arguments, const bool *are_pointers, const bool *are_mutable, size_t count) {
     pointers.reserve(count);
     for (size_t i = 0; i < count; ++i) {
       const dietcode_argument &argument = arguments[i];
       values.push_back(argument.value);
-      if (!WATCHES || argument.bytes == 0) continue;
+      if (!WATCHES || !are_pointers[i] || *static_cast<char **>(argument.value) == nullptr) continue;
       Tensor &ours = copy(text("parameter %zu", i), *static_cast<char **>(argument.value), argument.bytes);
       ours.watched.is_constant &= !are_mutable[i];
       pointers.push_back(ours.watched.begin);
       values[i] = &pointers.back();
     }
-    for (const auto &tensor : all) list.push_back(&tensor->watched);
+    for (const auto &tensor : all) {
+      Watched &watched = tensor->watched;
+      if (!watched.is_constant) tensor->before.assign(watched.begin, watched.begin + watched.bytes);
+      list.push_back(&watched);
+    }
     watched = list.data();
     watched_count = list.size();
   }
@@ -229,16 +258,29 @@ public:
   /* The addresses of the values that the kernel has. */
   void **addresses() { return values.data(); }
 
-  /* What the kernel has written is theirs. */
-  void give_back() const {
-    for (const auto &tensor : all)
-      if (!tensor->watched.is_constant) memcpy(tensor->theirs, tensor->watched.begin, tensor->watched.bytes);
+  /* What the kernel has changed is theirs; what lies between may meanwhile be somebody else's. */
+  DIETCODE_HOST_UNWATCHED void give_back() const {
+    for (const auto &tensor : all) {
+      const char *const before = tensor->before.data(), *const now = tensor->watched.begin;
+      for (size_t i = 0, bytes = tensor->before.size(); i < bytes; ++i)
+        if (now[i] != before[i]) tensor->theirs[i] = now[i];
+    }
   }
 
   DIETCODE_HOST_UNWATCHED Watched *near(const char *at) const {
     for (size_t i = 0; i < watched_count; ++i)
       if (watched[i]->is_near(at)) return watched[i];
     return nullptr;
+  }
+
+  /* How far away the nearest tensor is. */
+  std::string distance(const char *at) const {
+    const Watched *nearest = nullptr;
+    const auto away = [at](const Watched &it) { return at < it.begin ? it.begin - at : at - it.begin - static_cast<ptrdiff_t>(it.bytes); };
+    for (const Watched *it : list)
+      if (nearest == nullptr || away(*it) < away(*nearest)) nearest = it;
+    if (nearest == nullptr) return "";
+    return text(", %td bytes %s %s", away(*nearest), at < nearest->begin ? "before" : "behind", nearest->name.c_str());
   }
 
 private:
@@ -281,25 +323,24 @@ inline std::string source_of(const Access &access) {
   return where;
 }
 
-/* Ends the launch with a sentence about the running thread, which does not go on: a compiler takes a function that it calls before an access
- * for one that returns. */
-[[noreturn]] inline void stop(const std::string &what) {
-  block->error = block->name(*block->running) + ": " + what;
+/* Ends the launch with a sentence about what a thread accesses. The running thread does not go on: a compiler takes a function that it
+ * calls before an access for one that returns. */
+[[noreturn]] inline void stop(const Access &access, const std::string &what) {
+  block->error = block->name(block->threads[access.thread]) + ": " + verb(access.kind) + what;
   block->running->state = State::exited;
   for (;;) block->wait();
 }
 
-inline void Watched::refuse(const char *at, size_t size, const Access &access) const {
-  stop(text("%s bytes %td to %td of %s, which has %zu, at ", verb(access.kind), at - begin,
-            at - begin + static_cast<ptrdiff_t>(size) - 1, name.c_str(), bytes) +
-       source_of(access));
+inline void Watched::refuse(const char *at, size_t size, const Access &access, const std::string &why) const {
+  stop(access, text(" bytes %td to %td of %s%s, at ", at - begin, at - begin + static_cast<ptrdiff_t>(size) - 1, name.c_str(), why.c_str()) +
+                   source_of(access));
 }
 
 inline void Watched::tell(size_t offset, const Access &access, const Access &old, const char *how) const {
   const Thread &other = block->threads[old.thread];
   const std::string of_block = old.block == access.block ? "" : " of " + block->name_of(old.block - 1);
-  stop(text("%s byte %zu of %s at ", verb(access.kind), offset, name.c_str()) + source_of(access) + ", which thread " + text(other.index) +
-       of_block + " " + verb(old.kind) + " at " + source_of(old) + ", " + how);
+  stop(access, text(" byte %zu of %s at ", offset, name.c_str()) + source_of(access) + ", which thread " + text(other.index) + of_block + " " +
+                   verb(old.kind) + " at " + source_of(old) + ", " + how);
 }
 
 inline std::string Watched::end_interval() {
@@ -346,13 +387,40 @@ DIETCODE_HOST_UNWATCHED inline Watched *watched_at(const Block &block, const cha
   return block.static_shared;
 }
 
+/* Whether something is at an address: a function of the system reads it before it says that it has no such operation. */
+DIETCODE_HOST_UNWATCHED inline bool is_readable(const char *at) {
+  /* Pages at which something was. */
+  thread_local uintptr_t known[64];
+  const uintptr_t page = reinterpret_cast<uintptr_t>(at) / 4096 + 1;
+  if (page == 1) return false;
+  if (known[page % 64] == page) return true;
+  const int before = errno;
+  const bool is_there = syscall(SYS_rt_sigprocmask, ~0, reinterpret_cast<uintptr_t>(at) & ~uintptr_t(7), nullptr, 8) == 0 || errno != EFAULT;
+  errno = before;
+  if (is_there) known[page % 64] = page;
+  return is_there;
+}
+
 /* Notes an access of a thread of the block that is carried out. */
-DIETCODE_HOST_UNWATCHED inline void note(const Block &block, const Thread &thread, const char *at, size_t size, Kind kind, int line,
+DIETCODE_HOST_UNWATCHED inline void note(Block &block, const Thread &thread, const char *at, size_t size, Kind kind, int line,
                                          const void *place) {
-  Watched *const watched = watched_at(block, at);
-  if (watched == nullptr) return;
   const unsigned number = thread.number;
-  watched->access(at, size, {kind, 0, static_cast<uint16_t>(number), block.number, block.interval, block.epochs[number / 32], line, place});
+  const Access access = {kind, 0, static_cast<uint16_t>(number), block.number, block.interval, thread.seen[number % 32], line, place};
+  const Meeting meeting = {block.number, block.interval, access.thread};
+  if (kind == Kind::add && thread.is_fenced) block.released.push_back(meeting);
+  if (kind == Kind::add && !block.released.empty()) block.acquired.push_back(meeting);
+  if (Watched *const watched = watched_at(block, at)) return watched->access(at, size, access, thread);
+  if (!is_readable(at))
+    stop(access, text(" %zu bytes where nothing is", size) + (block.tensors ? block.tensors->distance(at) : "") + ", at " + source_of(access));
+}
+
+/* Ends the launch if a function takes an address of shared memory that is of something else. */
+inline void require_shared(const Thread &thread, const void *p, const char *what) {
+  if (!WATCHES) return;
+  const Watched *const watched = watched_at(*block, static_cast<const char *>(p));
+  if (watched && watched->is_shared) return;
+  block->error = block->name(thread) + text(": %s takes an address of shared memory, found one of %s", what, watched ? watched->name.c_str() : "something else");
+  throw Failed();
 }
 
 /* What a function of CUDA does to memory for a thread, which the compiler does not tell of while there is one of these. */

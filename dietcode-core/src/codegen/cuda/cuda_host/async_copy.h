@@ -34,6 +34,7 @@ void dietcode_cp_async(void *to, const void *from, int bytes, dietcode_host::Sit
   require_inside(to, BYTES, "cp.async");
   Thread &thread = *block->running;
   const Noted noted;
+  require_shared(thread, to, "cp.async");
   noted(thread, from, static_cast<size_t>(bytes), Kind::read, site);
   noted(thread, to, BYTES, Kind::copy, site);
   AsyncCopy copy = {static_cast<char *>(to), BYTES, thread.groups, {}};

@@ -10,7 +10,7 @@ constexpr int warpSize = 32;
 struct dietcode_argument {
   /* Where its value stands. */
   void *value;
-  /* If that is a pointer to a tensor whose extent is known: of how many bytes; else 0. */
+  /* If that is a pointer to a tensor: of how many bytes; else 0. */
   unsigned long long bytes;
 };
 
@@ -88,8 +88,18 @@ struct Thread {
   std::vector<AsyncCopy> copies;
   unsigned groups;
   unsigned number;
+  /* How many __syncwarp of each lane of its warp come before what it does; of its own lane, those that it has passed. */
+  uint32_t seen[32];
+  /* Whether it has called __threadfence. */
+  bool is_fenced;
   /* More than 0: what it does to memory is not the kernel's, or is noted otherwise. */
   unsigned unwatched;
+};
+
+/* An atomic function by which a thread tells others, or is told, of what was done before. */
+struct Meeting {
+  uint32_t block, interval;
+  uint16_t thread;
 };
 
 class SharedMemory;
@@ -102,9 +112,10 @@ struct Block {
   std::vector<Thread> threads;
   Thread *running;
   Fiber scheduler;
-  /* Which of the grid it is, from 1 on; how many barriers it has passed, and how many __syncwarp each of its warps. */
+  /* Which of the grid it is, from 1 on, and how many barriers it has passed. */
   uint32_t number, interval;
-  uint32_t epochs[32];
+  /* Of all blocks up to this one, by what their threads have told others, and were told. */
+  std::vector<Meeting> released, acquired;
   SharedMemory *shared;
   Watched *watched;
   /* Arrays under __shared__, where they are watched. */
@@ -169,7 +180,10 @@ struct Failed {};
                                      dietcode_host::text(dietcode_host::Site{__FILE__, __LINE__}).c_str()))
 #endif
 
-DIETCODE_HOST_UNWATCHED inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+DIETCODE_HOST_UNWATCHED inline void __threadfence() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  dietcode_host::block->running->is_fenced = true;
+}
 DIETCODE_HOST_UNWATCHED inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 #endif

@@ -39,7 +39,7 @@ struct Current {
   ~Current() { block = nullptr; }
 };
 
-/* Runs all blocks of a launch, the last one first for odd seeds; the sentence that says how it failed. */
+/* Runs all blocks of a launch; the sentence that says how it failed. */
 inline std::string run_grid(void (*kernel)(void *), void *arguments, size_t shared_bytes, uint64_t seed, Tensors *tensors) {
   const size_t threads = static_cast<size_t>(blockDim.x) * blockDim.y * blockDim.z;
   const Stacks stacks(threads);
@@ -64,8 +64,9 @@ inline std::string run_grid(void (*kernel)(void *), void *arguments, size_t shar
   it.arguments = arguments;
   const Current current(it);
   const uint64_t blocks = static_cast<uint64_t>(gridDim.x) * gridDim.y * gridDim.z;
+  BlockOrder block_order(blocks, seed);
   for (uint64_t done = 0; done < blocks && it.error.empty(); ++done) {
-    const uint64_t n = seed % 2 == 0 ? done : blocks - 1 - done;
+    const uint64_t n = block_order.next();
     it.number = static_cast<uint32_t>(n) + 1;
     it.index = Block::index_of(n);
     blockIdx = it.index;
@@ -102,13 +103,17 @@ std::string launch_values(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned 
 template <class... P, size_t... I>
 std::string launch_addresses(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes,
                              const dietcode_argument *arguments, std::index_sequence<I...>) {
-  const bool are_mutable[] = {!std::is_const_v<std::remove_pointer_t<P>>...};
-  Tensors tensors(arguments, are_mutable, sizeof...(P));
-  void **const values = tensors.addresses();
-  auto body = [&] { kernel(*static_cast<P *>(values[I])...); };
-  const std::string wrong = launch(grid, shape, shared_bytes, body, &tensors);
-  tensors.give_back();
-  return wrong;
+  const bool are_pointers[] = {std::is_pointer_v<P>..., false}, are_mutable[] = {!std::is_const_v<std::remove_pointer_t<P>>..., false};
+  try {
+    Tensors tensors(arguments, are_pointers, are_mutable, sizeof...(P));
+    void **const values = tensors.addresses();
+    auto body = [&] { kernel(*static_cast<P *>(values[I])...); };
+    const std::string wrong = launch(grid, shape, shared_bytes, body, &tensors);
+    tensors.give_back();
+    return wrong;
+  } catch (const std::bad_alloc &) {
+    return "no memory for copies of the tensors";
+  }
 }
 
 template <class... P>

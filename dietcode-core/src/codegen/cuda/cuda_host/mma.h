@@ -30,6 +30,7 @@ template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsi
     for (unsigned m = 0; m < COUNT; ++m) {
       unsigned short matrix[8][8];
       for (unsigned r = 0; r < 8; ++r) {
+        require_shared(first[8 * m + r], lanes[8 * m + r]->row, "ldmatrix");
         noted(first[8 * m + r], lanes[8 * m + r]->row, 16, Kind::read, first[8 * m + r].site);
         memcpy(matrix[r], lanes[8 * m + r]->row, 16);
       }

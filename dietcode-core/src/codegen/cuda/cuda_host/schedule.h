@@ -105,6 +105,7 @@ inline bool pass_barrier(Block &block) {
 inline void begin_block(Block &block, const Stacks &stacks) {
   block.shared->clear();
   block.interval = 0;
+  block.acquired.clear();
   for (unsigned number = 0; number < block.threads.size(); ++number) {
     Thread &thread = block.threads[number];
     thread.index = {number % blockDim.x, number / blockDim.x % blockDim.y, number / blockDim.x / blockDim.y};
@@ -113,6 +114,8 @@ inline void begin_block(Block &block, const Stacks &stacks) {
     thread.groups = 0;
     thread.number = number;
     thread.unwatched = 0;
+    thread.is_fenced = false;
+    memset(thread.seen, 0, sizeof thread.seen);
     thread.stack = {stacks[number], stacks[number] + Stacks::BYTES};
     thread.fiber.prepare(stacks[number], Stacks::BYTES, run_thread);
   }

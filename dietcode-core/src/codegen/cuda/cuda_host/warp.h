@@ -115,11 +115,15 @@ inline int __all_sync(unsigned mask, int predicate, dietcode_host::Site site = d
   return dietcode_host::vote("__all_sync", site, mask, predicate != 0) == mask;
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu, dietcode_host::Site site = dietcode_host::Site::here()) {
-  char nothing = 0;
-  dietcode_host::meet("__syncwarp", site, mask, nothing, [](char *const(&lanes)[32]) {
-    bool all = true;
-    for (char *lane : lanes) all &= lane != nullptr;
-    if (all) ++dietcode_host::block->epochs[dietcode_host::block->running->number / 32];
+  using namespace dietcode_host;
+  meet("__syncwarp", site, mask, *block->running, [](Thread *const(&lanes)[32]) {
+    uint32_t seen[32] = {};
+    for (unsigned i = 0; i < 32; ++i)
+      if (lanes[i]) ++lanes[i]->seen[i];
+    for (const Thread *lane : lanes)
+      for (unsigned i = 0; lane && i < 32; ++i) seen[i] = lane->seen[i] > seen[i] ? lane->seen[i] : seen[i];
+    for (Thread *lane : lanes)
+      if (lane) memcpy(lane->seen, seen, sizeof seen);
   });
 }
 
