@@ -69,7 +69,8 @@ fn whatever_a_micro_kernel_does_the_others_are_measured() {
         unit("lazy", "if (i + 1 < N) y[i] = 2 * x[i];"),
         unit("beside", "if (i <= N) y[i] = i < N ? 2 * x[i] : 0;"),
         unit("greedy", "if (i < N) y[i] = 2 * x[i] + 0 * x[i + 1];"),
-        unit("crash", "if (i == 3) *static_cast<volatile float *>(nullptr) = 1;"),
+        unit("nowhere", "if (i == 3) *static_cast<volatile float *>(nullptr) = 1;"),
+        unit("crash", "if (i == 3) __builtin_trap();"),
         unit("endless", "for (volatile int spin = 0;; spin = spin + 1) {}"),
         unit("misled", "if (threadIdx.x > 3) __syncthreads();"),
         unit("also_right", "if (i < N) y[i] = x[i] + x[i];"),
@@ -86,19 +87,20 @@ fn whatever_a_micro_kernel_does_the_others_are_measured() {
         outcomes.iter().map(|outcome| outcome.as_ref().map_or_else(Failure::kind, |_| "measured")).collect();
     assert_eq!(
         kinds,
-        ["measured", "wrong", "wrong", "launch", "launch", "crash", "timeout", "launch", "measured"],
+        ["measured", "wrong", "wrong", "launch", "launch", "launch", "crash", "timeout", "launch", "measured"],
         "{outcomes:#?}"
     );
     assert!(matches!(&outcomes[1], Err(Failure::Wrong { index, elements: 1, .. }) if *index == [40]), "{outcomes:?}");
     for (outcome, beside) in [
         (&outcomes[3], "writes bytes 180 to 183 of parameter 1, which has 180"),
         (&outcomes[4], "reads bytes 180 to 183 of parameter 0, which has 180"),
+        (&outcomes[5], "writes 4 bytes where nothing is"),
     ] {
         let is_told = |failure: &Failure| matches!(failure, Failure::Launch { message } if message.contains(beside));
         assert!(outcome.as_ref().is_err_and(is_told), "{outcome:?}");
     }
-    assert!(matches!(&outcomes[5], Err(Failure::Crash { signal, .. }) if signal == "SIGSEGV"), "{outcomes:?}");
-    for outcome in [&outcomes[0], &outcomes[8]] {
+    assert!(matches!(&outcomes[6], Err(Failure::Crash { signal, .. }) if signal == "SIGILL"), "{outcomes:?}");
+    for outcome in [&outcomes[0], &outcomes[9]] {
         let sample = outcome.as_ref().unwrap();
         assert!(
             sample.seconds.len() == 3 && sample.seconds.iter().all(|s| *s > 0.0) && sample.rel_err == 0.0,
