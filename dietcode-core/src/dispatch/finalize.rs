@@ -58,7 +58,7 @@ pub struct Searched<'a> {
 }
 
 /// Decides for each instance, measures what was decided beside the baselines (`done` gets their number so far), trains the tree. Where a
-/// micro-kernel reaches less of what its points let expect than [`DOUBTFUL`], it is decided once more, and the tree trained again.
+/// micro-kernel reaches less than 0.8 of what its points let expect, it is decided once more, and the tree trained again.
 ///
 /// # Errors
 ///
