@@ -63,6 +63,9 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("copies_into_a_tensor", &["cp.async takes an address of shared memory, found one of parameter 1"]),
     ("matrices_of_a_tensor", &["ldmatrix takes an address of shared memory, found one of parameter 2"]),
     ("matrices_behind", &["ldmatrix takes 16 bytes at byte 256 of dynamic shared memory, which has 256 bytes"]),
+    ("reads_a_half_behind", &["reads bytes 384 to 385 of parameter 2, which has 384, at accesses.cu:"]),
+    ("writes_a_half_behind", &["writes bytes 384 to 385 of parameter 0, which has 384, at accesses.cu:"]),
+    ("writes_a_made_vector_behind", &["writes bytes 384 to 399 of parameter 0, which has 384, at accesses.cu:"]),
 ];
 
 const RIGHT: &[&str] = &[

@@ -70,3 +70,7 @@ MISTAKE(copies_into_a_tensor, if (i < 12) dietcode_cp_async<16>(other + 48 * b +
 MISTAKE(matrices_of_a_tensor, unsigned matrix[4] = {}; if (i < 32) dietcode_ldmatrix_x4<false>(matrix, constant + 4 * (i % 16)); other[at] = matrix[0];)
 MISTAKE(matrices_behind, unsigned matrix[4] = {}; shared[i] = 1; __syncthreads();
         if (i < 32) dietcode_ldmatrix_x4<false>(matrix, shared + 4 * (i % 17)); other[at] = matrix[0];)
+MISTAKE(reads_a_half_behind, const dietcode_f16 *halves = reinterpret_cast<const dietcode_f16 *>(constant); other[at] = dietcode_load(halves[at + 97]);)
+MISTAKE(writes_a_half_behind, dietcode_bf16 *halves = reinterpret_cast<dietcode_bf16 *>(global);
+        halves[at + 97] = dietcode_round<dietcode_bf16>(static_cast<float>(i));)
+MISTAKE(writes_a_made_vector_behind, if (at % 4 == 3) reinterpret_cast<float4 *>(global)[at / 4 + 1] = make_float4(0, 0, 0, 0);)

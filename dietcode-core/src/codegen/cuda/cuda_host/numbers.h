@@ -1,4 +1,6 @@
-/* Conversions between element types, bit by bit as the device's cvt does them, and functions that CUDA has beside <math.h>. */
+/* Conversions between element types, bit by bit as the device's cvt does them, and functions that CUDA has beside <math.h>.
+ *
+ * What takes or returns a struct is inlined always: GCC does not tell of a struct in memory that a call takes by value or is assigned to. */
 #ifndef DIETCODE_HOST_NUMBERS_H
 #define DIETCODE_HOST_NUMBERS_H
 
@@ -21,9 +23,9 @@ inline float __double2float_rz(double x) {
   return fabs(static_cast<double>(near)) > fabs(x) ? __uint_as_float(__float_as_uint(near) - 1) : near;
 }
 
-inline float dietcode_load(float x) { return x; }
-inline float dietcode_load(dietcode_bf16 x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
-inline float dietcode_load(dietcode_f16 x) {
+__forceinline__ float dietcode_load(float x) { return x; }
+__forceinline__ float dietcode_load(dietcode_bf16 x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
+__forceinline__ float dietcode_load(dietcode_f16 x) {
   /* With its fields where a float has them, it is too small by 2^112, the difference of the biases: also where subnormal. */
   const unsigned magnitude = (x.bits & 0x7fffu) << 13;
   const unsigned value = (x.bits & 0x7c00) == 0x7c00 ? magnitude | 0x7f800000u
@@ -32,13 +34,13 @@ inline float dietcode_load(dietcode_f16 x) {
 }
 
 template <class T> T dietcode_round(float x);
-template <> inline float dietcode_round<float>(float x) { return x; }
-template <> inline dietcode_bf16 dietcode_round<dietcode_bf16>(float x) {
+template <> __forceinline__ float dietcode_round<float>(float x) { return x; }
+template <> __forceinline__ dietcode_bf16 dietcode_round<dietcode_bf16>(float x) {
   const unsigned bits = __float_as_uint(x);
   return {x != x ? static_cast<unsigned short>(0x7fff)
                  : static_cast<unsigned short>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
 }
-template <> inline dietcode_f16 dietcode_round<dietcode_f16>(float x) {
+template <> __forceinline__ dietcode_f16 dietcode_round<dietcode_f16>(float x) {
   const unsigned bits = __float_as_uint(x), magnitude = bits & 0x7fffffffu;
   unsigned rounded;
   if (x != x) return {0x7fff};
@@ -79,6 +81,6 @@ template <class A, class B> dietcode_host_common<A, B> max(A x, B y) {
   return b != b || a > b ? a : b;
 }
 
-template <class T> T __ldg(const T *from) { return *from; }
+template <class T> __forceinline__ T __ldg(const T *from) { return *from; }
 
 #endif
