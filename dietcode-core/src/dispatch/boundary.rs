@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::InRange;
+use super::grow;
 use super::members::Matrix;
 use crate::config::{Config, WklInst};
 
@@ -58,11 +59,10 @@ pub(super) fn between(
     pairs.iter().filter_map(half_way).take(MOST).collect()
 }
 
-/// Half way by the logarithms, as splits of a tree lie, and between them if something is.
+/// Half way, as splits of a tree lie, and between them if something is.
 fn middle(one: i64, other: i64) -> i64 {
     let [low, high] = [one.min(other), one.max(other)];
-    let middle = ((low as f64) * (high as f64)).sqrt() as i64;
-    if high - low < 2 { low } else { middle.clamp(low + 1, high - 1) }
+    if high - low < 2 { low } else { grow::middle(low, high).max(low + 1) }
 }
 
 #[cfg(test)]

@@ -204,7 +204,7 @@ fn best(samples: &[&Sample], of: &[usize]) -> (usize, f64) {
 }
 
 /// The geometric mean, rounded down: halves of a scale that is logarithmic.
-fn middle(low: i64, high: i64) -> i64 {
+pub(super) fn middle(low: i64, high: i64) -> i64 {
     (((low as f64) * (high as f64)).sqrt() as i64).clamp(low, high - 1)
 }
 
