@@ -191,7 +191,8 @@ impl Entry {
     /// The right to look it up or to tune it, if it is in a state, [`NEW`] or [`UNTUNED`].
     pub(super) fn begin(&self, state: u64, default: usize) -> Option<Tuning<'_>> {
         let begun = self.state.compare_exchange(state, tuning(), Ordering::AcqRel, Ordering::Relaxed);
-        begun.is_ok().then_some(Tuning { entry: self, state: default as u64 })
+        // Only then: a right that is dropped decides.
+        begun.is_ok().then(|| Tuning { entry: self, state: default as u64 })
     }
 }
 
@@ -216,5 +217,25 @@ impl Tuning<'_> {
 impl Drop for Tuning<'_> {
     fn drop(&mut self) {
         self.entry.state.store(self.state, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_second_decides_nothing() {
+        let mut key = Key::new();
+        key.add("N", 1);
+        let known = Known::new();
+        let entry = known.entry(&key).unwrap();
+        let right = entry.begin(NEW, 0).unwrap();
+        assert!(entry.begin(NEW, 0).is_none() && entry.begin(UNTUNED, 0).is_none());
+        assert_eq!(entry.chosen(), None, "who has the right is still at it");
+        right.leave();
+        assert!(entry.begin(NEW, 0).is_none() && entry.is(UNTUNED));
+        drop(entry.begin(UNTUNED, 3));
+        assert_eq!(entry.chosen(), Some(3));
     }
 }
