@@ -1,6 +1,8 @@
 //! What the operating system says of threads and cores. Where it says nothing (it does on Linux), threads run where the system puts
 //! them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 /// A thread, as the system numbers it; 0: the calling one.
 pub(crate) type ThreadId = i32;
 
@@ -27,28 +29,45 @@ pub(crate) fn allowed() -> Vec<usize> {
     of_thread(0).unwrap_or_else(|| (0..std::thread::available_parallelism().map_or(1, usize::from)).collect())
 }
 
-/// Puts in `cores` those that this process may use: those of its first thread and of the calling one, either of which may have been
-/// given fewer. Nothing is allocated where there is room for them.
-pub(super) fn of_process(cores: &mut Vec<usize>) {
-    cores.clear();
+/// The cores that the process had when this code was loaded, or when it was forked, 64 of them in a word: before any of its threads kept
+/// itself on fewer.
+static AT_START: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
+
+/// Notes them.
+pub(super) extern "C" fn note_start() {
+    let mut words = [0; AT_START.len()];
+    for_each_core(0, |core| words[core / 64] |= 1 << (core % 64));
+    AT_START.iter().zip(words).for_each(|(word, cores)| word.store(cores, Ordering::Relaxed));
+}
+
+/// Has the loader call it.
+#[cfg(target_os = "linux")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static NOTE_START: extern "C" fn() = note_start;
+
+/// Adds the cores that the process had at its start.
+pub(super) fn add_start(cores: &mut Vec<usize>) {
+    let is_in = |core: &usize| AT_START[core / 64].load(Ordering::Relaxed) >> (core % 64) & 1 == 1;
+    cores.extend((0..64 * AT_START.len()).filter(is_in));
+}
+
+/// Adds those that its first thread and the calling one may use, either of which may have been given fewer. Nothing is allocated where
+/// there is room for them.
+pub(super) fn add_first_and_calling(cores: &mut Vec<usize>) {
     let first = ThreadId::try_from(std::process::id()).unwrap_or(0);
-    [0, first].into_iter().for_each(|thread| add_cores(thread, cores));
-    cores.sort_unstable();
-    cores.dedup();
-    if cores.is_empty() {
-        cores.extend(allowed());
-    }
+    [0, first].into_iter().for_each(|thread| for_each_core(thread, |core| cores.push(core)));
 }
 
 /// The cores that a thread may use, if the system tells.
 fn of_thread(thread: ThreadId) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
-    add_cores(thread, &mut cores);
+    for_each_core(thread, |core| cores.push(core));
     Some(cores).filter(|cores| !cores.is_empty())
 }
 
-/// Adds them; none if the system does not tell.
-fn add_cores(thread: ThreadId, cores: &mut Vec<usize>) {
+/// Calls a function with each of them; with none if the system does not tell.
+pub(super) fn for_each_core(thread: ThreadId, take: impl FnMut(usize)) {
     #[cfg(target_os = "linux")]
     {
         // SAFETY: all zeros is an empty set, and the pointer is to one of that size.
@@ -58,10 +77,10 @@ fn add_cores(thread: ThreadId, cores: &mut Vec<usize>) {
             (set, known)
         };
         // SAFETY: the numbers are below the size of a set.
-        cores.extend((0..libc::CPU_SETSIZE as usize).filter(|id| known && unsafe { libc::CPU_ISSET(*id, &set) }));
+        (0..libc::CPU_SETSIZE as usize).filter(|id| known && unsafe { libc::CPU_ISSET(*id, &set) }).for_each(take);
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = (thread, cores);
+    let _ = (thread, take);
 }
 
 /// Keeps a thread on some cores. It is a system call and nothing else, as a child needs it before it becomes another program; a

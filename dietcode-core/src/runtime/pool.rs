@@ -9,6 +9,10 @@
 //! a call assigns a part of the cores to each helper before it wakes it; within its part the system is free. Where there are more
 //! threads than cores, all cores are everyone's.
 //!
+//! The cores of the process are those that it had at its start: a thread that keeps itself on one of them, as a program that measures does,
+//! takes none from the helpers. Who gives the process others later, by `taskset -a -p` or a cgroup, gives them to the helpers as well, which
+//! tells.
+//!
 //! After a call a helper spins for [`spin_time`](super::spin_time), so that it has begun with the next one long before the system
 //! could have woken it, and then parks.
 
@@ -112,7 +116,9 @@ fn pool() -> &'static Pool {
         IS_FORGOTTEN.store(true, Ordering::Release);
     }
     let mut cores = Vec::new();
-    affinity::of_process(&mut cores);
+    affinity::add_start(&mut cores);
+    affinity::add_first_and_calling(&mut cores);
+    in_order(&mut cores);
     let new = Box::into_raw(Box::new(Pool {
         cores: AtomicUsize::new(cores.len()),
         helpers: Mutex::new(Helpers { all: Vec::new(), room: cores.clone(), cores, read: Instant::now() }),
@@ -134,6 +140,7 @@ fn pool() -> &'static Pool {
 
 /// In a forked child the helpers do not exist, and their locks may be held forever.
 extern "C" fn forget() {
+    affinity::note_start();
     POOL.store(ptr::null_mut(), Ordering::Release);
 }
 
@@ -237,10 +244,19 @@ impl Pool {
 }
 
 impl Helpers {
-    /// Reads anew which cores the process may use. Where they are others, each helper is placed anew, wherever the system has put it.
+    /// Reads anew which cores the process may use. Where they are others, or helpers were put elsewhere, each is placed anew.
     fn read_cores(&mut self) {
-        affinity::of_process(&mut self.room);
-        if self.room != self.cores {
+        self.room.clear();
+        let are_in_place = self.all.iter().all(|helper| helper.is_where_it_was_put(&self.cores));
+        if are_in_place {
+            self.room.extend(&self.cores);
+        } else {
+            let room = &mut self.room;
+            self.all.iter().for_each(|helper| affinity::for_each_core(helper.id, |core| room.push(core)));
+        }
+        affinity::add_first_and_calling(&mut self.room);
+        in_order(&mut self.room);
+        if !are_in_place || self.room != self.cores {
             std::mem::swap(&mut self.room, &mut self.cores);
             self.all.iter().for_each(|helper| helper.shared.part.store(NOWHERE, Ordering::Relaxed));
         }
@@ -248,7 +264,34 @@ impl Helpers {
     }
 }
 
+/// Each once, the lowest first; where the system says nothing of them, so many as it says that there are.
+fn in_order(cores: &mut Vec<usize>) {
+    cores.sort_unstable();
+    cores.dedup();
+    if cores.is_empty() {
+        cores.extend(affinity::allowed());
+    }
+}
+
+/// Every so many of them, from one on.
+fn part_of(cores: &[usize], parts: usize, part: usize) -> impl Iterator<Item = usize> {
+    cores.iter().skip(part).step_by(parts).copied()
+}
+
 impl Helper {
+    /// Whether it still has the cores that it was given of those of the process, if it was given some.
+    fn is_where_it_was_put(&self, cores: &[usize]) -> bool {
+        let (parts, part) = match self.shared.part.load(Ordering::Relaxed) {
+            NOWHERE => return true,
+            ANYWHERE => (1, 0),
+            placed => (placed >> 32, placed & u32::MAX as usize),
+        };
+        let mut given = part_of(cores, parts, part);
+        let mut is_there = true;
+        affinity::for_each_core(self.id, |core| is_there &= given.next() == Some(core));
+        is_there && given.next().is_none()
+    }
+
     /// Keeps it on one part of the cores, or lets it run on all.
     fn place(&self, cores: &[usize], parts: usize, part: Option<usize>) {
         let wanted = part.map_or(ANYWHERE, |part| parts << 32 | part);
@@ -258,10 +301,7 @@ impl Helper {
         self.shared.part.store(wanted, Ordering::Relaxed);
         match part {
             None => affinity::keep_on(self.id, cores),
-            Some(part) => {
-                let cores: Vec<usize> = cores.iter().skip(part).step_by(parts).copied().collect();
-                affinity::keep_on(self.id, &cores);
-            }
+            Some(part) => affinity::keep_on(self.id, &part_of(cores, parts, part).collect::<Vec<_>>()),
         }
     }
 

@@ -88,24 +88,46 @@ fn helpers_keep_off_the_core_of_a_caller_that_moves() {
     }
 }
 
-/// A process may be given other cores while it runs, as `taskset -p` does.
+/// A process may be given other cores while it runs, as `taskset -a -p` does.
 #[test]
 fn helpers_follow_the_process_to_other_cores() {
     if !is_child("helpers_follow_the_process_to_other_cores") {
         return in_child("helpers_follow_the_process_to_other_cores");
     }
-    let (cores, process) = (allowed(), i32::try_from(std::process::id()).unwrap());
-    let first = cores[0];
-    keep_thread_on(process, &[first]);
-    keep_on(first);
+    let cores = allowed();
     set_threads(2).unwrap();
-    assert_eq!(call(), expected(67, 31, 17));
-    assert_eq!(cores_of_helpers(), [[first]]);
-    keep_thread_on(process, &cores);
-    let end = Instant::now() + Duration::from_secs(60);
-    while !are_apart(first, 2, &cores) {
-        assert!(Instant::now() < end, "the caller on {first}: {:?}", cores_of_helpers());
-        assert_eq!(call(), expected(67, 31, 17));
+    for own in [&cores[..], &cores[..1], &cores, &cores[..1]] {
+        let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+        tasks.for_each(|task| keep_thread_on(task.file_name().to_str().unwrap().parse().unwrap(), own));
+        keep_on(own[0]);
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            assert_eq!(call(), expected(67, 31, 17));
+            if are_apart(own[0], 2, own) && !cores_of_helpers().is_empty() {
+                break;
+            }
+            assert!(Instant::now() < end, "the caller on {} of {own:?}: {:?}", own[0], cores_of_helpers());
+        }
+    }
+}
+
+/// A program that measures keeps its threads on a core each, its first one too, before or after its first call.
+#[test]
+fn what_a_program_keeps_on_a_core_takes_no_cores_from_the_helpers() {
+    if !is_child("what_a_program_keeps_on_a_core_takes_no_cores_from_the_helpers") {
+        return in_child("what_a_program_keeps_on_a_core_takes_no_cores_from_the_helpers");
+    }
+    let (cores, process) = (allowed(), i32::try_from(std::process::id()).unwrap());
+    set_threads(2).unwrap();
+    for core in cores.iter().chain(&cores) {
+        keep_thread_on(process, &[*core]);
+        keep_on(*core);
+        // Longer than what was read of the cores counts.
+        let end = Instant::now() + Duration::from_millis(1500);
+        while Instant::now() < end {
+            assert_eq!(call(), expected(67, 31, 17));
+        }
+        assert!(are_apart(*core, 2, &cores), "the caller on {core}: {:?}", cores_of_helpers());
     }
 }
 
