@@ -5,3 +5,4 @@ mod made;
 mod place;
 mod several;
 mod strategies;
+mod turns;
