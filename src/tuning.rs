@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use dietcode_core::config::{Cache, Config, Evolution, Model, Search, Strategy};
+use dietcode_core::config::{Config, Evolution, Model, Search, Strategy};
 use dietcode_core::cost_model::{Analytic, CostModel, Learned, Random};
 use dietcode_core::dispatch::{Finalized, Searched, defaults, finalize, space_hash};
 use dietcode_core::doing::doing;
@@ -231,7 +231,7 @@ impl Kernel<'_> {
         let defaults = defaults(&*device, &workloads)?;
         let budget = budget.clone().judging(config.regret.is_some());
         let mut tuning = Tuning::new(device, workloads, threads, defaults, budget, journal, watch);
-        tuning.cold = config.search.cache == Cache::Cold;
+        tuning.cache = config.search.cache;
         let Search { weight, ref evolution, .. } = config.search;
         Ok(Task { tuning, proposer, weight, per_round: evolution.per_round })
     }

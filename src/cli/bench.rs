@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut seen = Vec::new();
     let cache = setup.config.search.cache;
-    let timing = Timing { cold: cache == Cache::Cold, ..TIMING };
+    let timing = Timing { cache, ..TIMING };
     let measured = measure(arguments, &mut harness, (&own, &baselines), &workloads, timing, &mut seen, &mut progress);
     progress.finish();
     // A shape that cannot be measured takes nothing from those before it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dietcode::core::codegen::TranslationUnit;
 use dietcode::core::codegen::c::translation_unit;
-use dietcode::core::config::{Cache, ShapeList, Shapes, WklInst};
+use dietcode::core::config::{ShapeList, Shapes, WklInst};
 use dietcode::core::dispatch::{PICK, Winners};
 use dietcode::core::measure::{
     Baselines, Comparison, CpuHarness, Device, Failure, Finalist, Implementation, Instance, Nearest, Standing, Summary,
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let blas = arguments.blas.find(&mut harness)?;
     let baselines = Baselines::new(&harness, blas)?;
     let cache = setup.config.search.cache;
-    let timing = if arguments.check { Timing::CHECK } else { Timing { cold: cache == Cache::Cold, ..TIMING } };
+    let timing = if arguments.check { Timing::CHECK } else { Timing { cache, ..TIMING } };
     let mut explored = Explored { machine: Place::of_cpu(harness.cpu(), cache), shapes: Vec::new() };
     let mut results = 0;
     for threads in resolve_threads(&arguments.threads, harness.cpu().cores) {

@@ -324,7 +324,7 @@ mod tests {
                     _ => Err(Failure::Unknown { clean: *clean, asked: 9 }),
                 };
                 let standings = vec![Standing { name: "dietcode".into(), outcome }];
-                Comparison { threads: *threads, cold: false, standings, peak: Some(*peak) }
+                Comparison { threads: *threads, cache: Cache::Warm, standings, peak: Some(*peak) }
             })
             .collect();
         let device = SimulatedDevice::new(def(), Target::Cpu(target()), Box::new(|_, _, _| Ok(1.0)));
@@ -373,7 +373,7 @@ mod tests {
         let workload = workload(1e9);
         let sample = Sample { seconds: vec![0.1], rel_err: 0.0, nearest: None };
         let standings = vec![Standing { name: "dietcode".into(), outcome: Ok(sample) }];
-        let comparison = Comparison { threads: 1, cold: false, standings, peak: Some(7.1) };
+        let comparison = Comparison { threads: 1, cache: Cache::Warm, standings, peak: Some(7.1) };
         used.add(&workload, &comparison, |name| Some((name.to_owned(), None)));
         let line = used.in_use().unwrap();
         assert!(line.contains("the peak on 1 thread, 7.1 GFLOP/s, is not plausible"), "{line}");

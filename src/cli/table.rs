@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, CellAlignment, Row, Table};
+use dietcode::core::config::Cache;
 use dietcode::core::measure::{Baselines, Comparison, Standing};
 use dietcode::core::search::WorkloadInstance;
 
@@ -83,10 +84,13 @@ pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, lege
     let on = place(threads);
     let how = if report.estimated {
         "estimates of the model, nothing was timed"
-    } else if lines.iter().any(|line| line.comparison.cold) {
-        "medians, cold caches, measured by turns"
     } else {
-        "medians, warm caches, measured by turns"
+        // All lines are of one config.
+        match lines.first().map_or(Cache::Warm, |line| line.comparison.cache) {
+            Cache::Warm => "medians, warm caches, measured by turns",
+            Cache::Rotated => "medians, other inputs in each call, measured by turns",
+            Cache::Cold => "medians, cold caches, measured by turns",
+        }
     };
     let mut text = format!("\nGFLOP/s on {on}: {how}{peak}\n{table}\n");
     let partial = |name: &&String| lines.iter().any(|line| Baselines::times_part(name, &line.workload.instance));

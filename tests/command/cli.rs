@@ -210,10 +210,10 @@ fn shapes_are_measured_as_standard_input_asks_for_them() {
         assert!(code == 2 && said.len() == 1 && errors.contains(expected), "{lines}: {code} {errors}");
     }
     assert_eq!(status(&place.run(&["bench", "dense.json", "--turns", "--wkl", "T=1"])), 2);
-    assert_eq!((&said[0]["machine"]["caches"], &said[1]["cold"]), (&json!("warm"), &json!(false)));
+    assert_eq!((&said[0]["machine"]["caches"], &said[1]["cache"]), (&json!("warm"), &json!("warm")));
     fs::write(place.path("dense.json"), CONFIG.replace(r#""search": {"#, r#""search": { "cache": "cold","#)).unwrap();
     let (_, said, errors) = turns("1 T=3\n");
-    assert_eq!((&said[0]["machine"]["caches"], &said[1]["cold"]), (&json!("cold"), &json!(true)), "{errors}");
+    assert_eq!((&said[0]["machine"]["caches"], &said[1]["cache"]), (&json!("cold"), &json!("cold")), "{errors}");
     let only = ["--only", "dietcode", "--threads", "1", "--json", "cold.json"];
     let output = place.run(&[&["bench", "dense.json", "--wkl", "T=1"][..], &only].concat());
     assert_eq!(status(&output), 0, "{}", stderr(&output));

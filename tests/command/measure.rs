@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use dietcode::core::codegen::{TranslationUnit, c};
+use dietcode::core::config::Cache;
 use dietcode::core::dispatch::Winners;
 use dietcode::core::machine::Toolchain;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
@@ -138,10 +139,26 @@ fn with_cold_caches_each_call_is_a_sample_and_twenty_are_enough() {
     let mut harness = harness(DENSE);
     let instance = instance(harness.def());
     let unit = harness.build(&[candidate("right", RIGHT)]).remove(0).unwrap();
-    let timing = Timing { cold: true, ..Timing::warm(2, 60.0, 60.0) };
+    let timing = Timing { cache: Cache::Cold, ..Timing::warm(2, 60.0, 60.0) };
     let measured = harness.measure(&instance, vec![Implementation::MicroKernel(unit)], 1, timing).unwrap().remove(0);
     assert!(passed(&measured), "{measured:?}");
     assert!(measured.is_err() || (2..=20).contains(&measured.as_ref().unwrap().seconds.len()), "{measured:?}");
+}
+
+/// The micro-kernel ends the process where a call has the inputs of the call before.
+#[test]
+fn with_rotated_caches_each_call_has_other_inputs() {
+    let mut harness = harness(DENSE);
+    let instance = instance(harness.def());
+    let other = format!("static const void *last; if (x == last) abort(); last = x; {RIGHT}");
+    let unit = harness.build(&[candidate("other", &other)]).remove(0).unwrap();
+    let mut measured = |cache| {
+        let (timing, units) = (Timing { cache, ..TIMING }, vec![Implementation::MicroKernel(unit.clone())]);
+        harness.measure(&instance, units, 1, timing).unwrap().remove(0)
+    };
+    assert!(measured(Cache::Warm).unwrap_err().to_string().starts_with("crashed: SIGABRT"));
+    let rotated = measured(Cache::Rotated);
+    assert!(passed(&rotated), "{rotated:?}");
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn what_no_page_can_be_made_of_is_told() {
 fn figures_that_cannot_be_compared_stand_apart() {
     let place = Place::new();
     let mut all = [measured("cold", 64, 0, 900.0), measured("warm", 64, 1, 40.0), measured("model", 64, 2, 30.0)];
-    all[0]["outcome"]["measured"]["cold"] = true.into();
+    all[0]["outcome"]["measured"]["cache"] = "cold".into();
     all[2]["estimated"] = true.into();
     let [unknown, failed] = [3, 4].map(|trial| crashed("bad", trial));
     let mut unknown = unknown;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dietcode_core::ErrorKind;
-use dietcode_core::config::{Config, RegretBudget};
+use dietcode_core::config::{Cache, Config, RegretBudget};
 use dietcode_core::dispatch::{
     Asked, Expected, FORMAT, HeldOut, Instance, Judgement, Measurement, Miss, Provenance, Region, Regret, Selected,
     Tree, Tuned,
@@ -50,7 +50,7 @@ fn tuned() -> Tuned {
             features: vec!["avx2".to_string(), "fma".to_string()],
             compiler: "gcc 12.2.0".to_string(),
             estimated: false,
-            cold: false,
+            cache: Cache::Warm,
             date: "2026-11-21".to_string(),
         },
         micro_kernels: vec![named(&small()), named(&large())],

@@ -3,6 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::reader::Node;
 use crate::Result;
 
@@ -10,9 +12,9 @@ use crate::Result;
 macro_rules! choice {
     ($(#[$doc:meta])* $choice:ident { $($(#[$of:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub enum $choice {
-            $($(#[$of])* $variant,)+
+            $($(#[$of])* #[serde(rename = $name)] $variant,)+
         }
 
         impl $choice {
@@ -68,8 +70,17 @@ choice! {
         /// The operands, as far as they fit: of calls in a row.
         #[default]
         Warm = "warm",
+        /// The output alone: each call has other inputs, as each layer of a model has its own weights.
+        Rotated = "rotated",
         /// Other data: much else runs between two calls.
         Cold = "cold",
+    }
+}
+
+impl Cache {
+    /// Whether it is what is measured where nothing was asked for.
+    pub fn is_warm(&self) -> bool {
+        *self == Cache::Warm
     }
 }
 

@@ -14,7 +14,7 @@ use super::regret::{Dispatched, HeldOut, Regret, Selected};
 use super::sampled::sampled;
 use super::verify::{Verified, verify};
 use super::{Asked, InRange, Instance, Measurement, Provenance, Tree, Tuned, Winners};
-use crate::config::{ChosenFrom, Config, WklInst};
+use crate::config::{Cache, ChosenFrom, Config, WklInst};
 use crate::ir::Program;
 use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, Target};
@@ -112,7 +112,7 @@ fn measured(
     baselines: &Baselines,
     (at, pick): (usize, usize),
 ) -> Result<Verified> {
-    let (settings, device) = ((&tuning.threads[..], tuning.cold), &mut *tuning.device);
+    let (settings, device) = ((&tuning.threads[..], tuning.cache), &mut *tuning.device);
     let workload = &tuning.workloads[at];
     let pick = Some(pick).filter(|pick| *pick != found.default[at]);
     let pick = pick.map(|pick| code(device, &found.candidates[pick])).transpose()?;
@@ -219,7 +219,7 @@ fn tuned(
         format: super::FORMAT,
         kernel: def.name.clone(),
         target: target_name(device),
-        provenance: provenance_on((device, tuning.cold), searched.space_hash, used.first().copied()),
+        provenance: provenance_on((device, tuning.cache), searched.space_hash, used.first().copied()),
         micro_kernels: used.iter().map(|c| c.micro_kernel.clone()).collect(),
         reports: used.iter().filter_map(report).collect(),
         asked: searched.config.map(|config| Asked {
@@ -323,12 +323,12 @@ pub fn provenance(def: &KernelDef, config: &Config, target: &CpuTarget) -> Prove
         features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
         compiler: target.compiler.clone(),
         estimated: false,
-        cold: false,
+        cache: Cache::Warm,
         date: today(),
     }
 }
 
-fn provenance_on((device, cold): (&dyn Device, bool), space_hash: &str, winner: Option<&Candidate>) -> Provenance {
+fn provenance_on((device, cache): (&dyn Device, Cache), space_hash: &str, winner: Option<&Candidate>) -> Provenance {
     let compiled = winner.and_then(|winner| winner.code(device).ok()?.toolchain());
     let (cpu, gpu, compiler) = match device.machine() {
         Machine::Cpu { cpu, compiler, .. } => (cpu.clone(), String::new(), &**compiler),
@@ -344,7 +344,7 @@ fn provenance_on((device, cold): (&dyn Device, bool), space_hash: &str, winner: 
         // Of nvcc the version alone.
         compiler: compiler.strip_prefix("nvcc ").unwrap_or(compiler).to_owned(),
         estimated: device.is_estimating(),
-        cold,
+        cache,
         date: today(),
     }
 }

@@ -488,7 +488,7 @@ impl<'f, 't> Finals<'f, 't> {
                 Err(_) => return Ok(failed.clone()),
             }
         }
-        let timing = Timing { cold: self.tuning.cold, ..Timing::warm(2 * pairs, 0.0, f64::MAX) };
+        let timing = Timing { cache: self.tuning.cache, ..Timing::warm(2 * pairs, 0.0, f64::MAX) };
         let measured = device.measure(&instance, implementations, setting, timing)?;
         Ok(match &measured[..] {
             [Ok(one), Ok(other)] => Ok(gains(&one.seconds, &other.seconds)),

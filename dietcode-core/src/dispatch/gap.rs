@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::winners::CPU;
 use super::{Asked, Instance, Tuned};
 use crate::Result;
-use crate::config::{Cache, Config, WklInst};
+use crate::config::{Config, WklInst};
 
 /// What a config asks for and its tuned file was not made for, or the other way round: one line that says what, and what to do. The file
 /// stays in force, since its micro-kernels serve any shape.
@@ -67,9 +67,7 @@ impl Tuned {
             changes.extend(other("range", range, &config.range));
             changes.extend(other("regret", regret, &config.regret));
         }
-        let caches = [self.provenance.cold, config.search.cache == Cache::Cold];
-        let [was, is] = caches.map(|cold| if cold { Cache::Cold } else { Cache::Warm }.name());
-        changes.extend(other("cache", &was, &is));
+        changes.extend(other("cache", &self.provenance.cache, &config.search.cache));
         Ok((!changes.is_empty()).then(|| Gap {
             kernel: self.kernel.clone(),
             target: self.target.clone(),

@@ -14,7 +14,7 @@ use super::layout;
 use super::miss::Miss;
 use super::regret::Regret;
 use super::tree::{MAX_DEPTH, Tree};
-use crate::config::{MAX_BYTES, Range, RegretBudget};
+use crate::config::{Cache, MAX_BYTES, Range, RegretBudget};
 use crate::cost_model::cuda::LaunchReport;
 use crate::sketch::MicroKernel;
 use crate::whole_file::{check_whole, write_whole};
@@ -94,9 +94,9 @@ pub struct Provenance {
     /// Whether figures are what a model made of the compiler's report: no such device was there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Whether caches were emptied before each call that was measured.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cold: bool,
+    /// What caches held before each call that was measured.
+    #[serde(default, skip_serializing_if = "Cache::is_warm")]
+    pub cache: Cache,
     /// The day, as YYYY-MM-DD.
     pub date: String,
 }

@@ -1,6 +1,7 @@
 //! Measures what was decided for each instance beside the default and the baselines: the figures of tables and tuned files.
 
 use crate::Result;
+use crate::config::Cache;
 use crate::measure::{Baselines, Code, Comparison, Device, Failure, Finalist, Timing, compare};
 use crate::search::WorkloadInstance;
 
@@ -33,7 +34,7 @@ pub fn verify(
     pick: Option<&Code>,
     default: &Code,
     baselines: &Baselines,
-    (settings, cold): (&[usize], bool),
+    (settings, cache): (&[usize], Cache),
 ) -> Result<Verified> {
     let mut finalists = Vec::new();
     for (name, code) in pick.map(|pick| (PICK, pick)).into_iter().chain([(DEFAULT, default)]) {
@@ -41,7 +42,7 @@ pub fn verify(
         finalists.push(Finalist { name: name.to_owned(), implementation });
     }
     finalists.extend(baselines.finalists(device.def(), &workload.instance));
-    let timing = Timing { cold, ..CAREFUL };
+    let timing = Timing { cache, ..CAREFUL };
     let compared = settings.iter().map(|setting| compare(device, &workload.instance, &finalists, *setting, timing));
     let comparisons: Vec<Comparison> = compared.collect::<Result<_>>()?;
     Ok(Verified { is_pick: pick.is_some(), comparisons })
@@ -75,7 +76,7 @@ mod tests {
             },
         };
         let standings = vec![standing(PICK, pick), standing(DEFAULT, default)];
-        Comparison { threads: 1, cold: false, standings, peak: None }
+        Comparison { threads: 1, cache: Cache::Warm, standings, peak: None }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) fn detect() -> Caches {
 }
 
 /// Bytes of the last level of the core this runs on.
-#[cfg(all(feature = "tuner", not(target_arch = "x86_64")))]
+#[cfg(feature = "tuner")]
 pub(crate) fn last_level() -> usize {
     usize::try_from(detect().l3).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ mod toolchain;
 
 #[cfg(test)]
 pub(crate) use avx512::avx512;
-#[cfg(all(feature = "tuner", not(target_arch = "x86_64")))]
+#[cfg(feature = "tuner")]
 pub(crate) use caches::last_level;
 pub use cpu::CpuTarget;
 pub use process::output_limited;

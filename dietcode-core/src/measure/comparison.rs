@@ -5,6 +5,7 @@ use dietcode_syntax::{DType, KernelDef};
 use super::baselines::{BlasLibrary, Gemm};
 use super::{CpuHarness, Device, Failure, Implementation, Instance, Sample, Timing, Unit};
 use crate::codegen;
+use crate::config::Cache;
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
 use crate::{Error, Result};
@@ -41,8 +42,8 @@ pub struct Standing {
 pub struct Comparison {
     /// On how many threads; 0 on a device.
     pub threads: usize,
-    /// Whether caches were emptied before each call.
-    pub cold: bool,
+    /// What caches held before each call.
+    pub cache: Cache,
     /// In the order of the finalists; without the peak.
     pub standings: Vec<Standing>,
     /// The peak of fused multiply-adds of the type that the nest computes in, in GFLOP/s, measured in the same rounds.
@@ -157,7 +158,7 @@ pub fn compare(
     let peak = peak.and_then(of_peak);
     let standing = |(f, outcome): (&Finalist, _)| Standing { name: f.name.clone(), outcome };
     let standings = finalists.iter().zip(measured).map(standing).collect();
-    Ok(Comparison { threads: setting, cold: timing.cold, standings, peak })
+    Ok(Comparison { threads: setting, cache: timing.cache, standings, peak })
 }
 
 impl Standing {

@@ -10,6 +10,7 @@ use super::baselines::{BlasLibrary, Gemm};
 use super::cuda::{CudaCall, DeviceFacts, Expectation};
 use super::{Failure, Instance, LinkedName, Sample, Unit};
 use crate::codegen::registry::Decision;
+use crate::config::Cache;
 use crate::reference::Arithmetic;
 
 /// Both sides are the same binary as a rule; where they are not, this number differs.
@@ -113,8 +114,8 @@ pub struct Timing {
     /// An implementation whose first two calls take longer than this is not called again: these two are its samples. A device times
     /// each.
     pub slow_seconds: f64,
-    /// Whether caches are emptied before each call: a CPU's, of all cores that are timed; the second level of a device.
-    pub cold: bool,
+    /// What caches hold before each call: a CPU's, of all cores that are timed; the second level of a device.
+    pub cache: Cache,
     /// Whether nothing is compared with the reference, which is not computed then: what is timed was checked elsewhere.
     pub unchecked: bool,
 }
@@ -122,7 +123,7 @@ pub struct Timing {
 impl Timing {
     /// With warm caches.
     pub const fn warm(rounds: usize, seconds: f64, slow_seconds: f64) -> Timing {
-        Timing { rounds, seconds, slow_seconds, cold: false, unchecked: false }
+        Timing { rounds, seconds, slow_seconds, cache: Cache::Warm, unchecked: false }
     }
 
     /// The same without a check.

@@ -56,7 +56,7 @@ impl Tuning<'_> {
         let timing = if instance.flops > CHECKED { TURNS.unchecked() } else { TURNS };
         for setting in self.threads.clone() {
             let all = implementations.iter().flatten().cloned().collect();
-            let measured = self.device.measure(instance, all, setting, Timing { cold: self.cold, ..timing })?;
+            let measured = self.device.measure(instance, all, setting, Timing { cache: self.cache, ..timing })?;
             let mut measured = measured.into_iter();
             for (reached, implementation) in reached.iter_mut().zip(&implementations) {
                 let outcome = implementation.as_ref().and_then(|_| measured.next());

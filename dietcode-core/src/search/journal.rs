@@ -9,6 +9,7 @@ use std::fmt::Debug;
 use super::Candidate;
 use super::database::{Database, Filter, Outcome, Record, Replay, Shape, Structure, Target, Workload, new_run, ranked};
 use crate::Result;
+use crate::config::Cache;
 use crate::cost_model::cuda::LaunchReport;
 use crate::measure::{Device, Purpose};
 use crate::paired::Verdict;
@@ -134,15 +135,15 @@ impl Journal {
     }
 
     /// The micro-kernels that were measured before the run began, with such caches, and never failed, the best first.
-    pub(super) fn ranked(&self, cold: bool) -> Vec<&MicroKernel> {
-        let of_caches = self.before().filter(move |record| is_of_caches(record, cold));
+    pub(super) fn ranked(&self, cache: Cache) -> Vec<&MicroKernel> {
+        let of_caches = self.before().filter(move |record| is_of_caches(record, cache));
         ranked(of_caches).into_iter().map(|ranked| ranked.schedule).collect()
     }
 
     /// The last figures from before the run began, GFLOP/s at a number of threads with such caches, by names and shapes.
-    pub(super) fn figures(&self, threads: usize, cold: bool) -> HashMap<(&str, &Shape), f64> {
+    pub(super) fn figures(&self, threads: usize, cache: Cache) -> HashMap<(&str, &Shape), f64> {
         let figure = |record: &'_ Record| {
-            record.figure().filter(|(its, _)| *its == threads && is_of_caches(record, cold)).map(|(_, gflops)| gflops)
+            record.figure().filter(|(its, _)| *its == threads && is_of_caches(record, cache)).map(|(_, gflops)| gflops)
         };
         let before = self.before();
         before.filter_map(|r| Some(((&*r.name, r.workload.shape.as_ref()?), figure(r)?))).collect()
@@ -156,9 +157,9 @@ impl Journal {
 
     /// The structures that were measured before the run began, with such caches at one of these shapes: of others, nothing is known
     /// here.
-    pub(super) fn measured(&self, shapes: &[Shape], cold: bool) -> HashSet<Structure> {
+    pub(super) fn measured(&self, shapes: &[Shape], cache: Cache) -> HashSet<Structure> {
         let here = |record: &&Record| record.workload.shape.as_ref().is_some_and(|shape| shapes.contains(shape));
-        let alike = |record: &&Record| is_of_caches(record, cold);
+        let alike = |record: &&Record| is_of_caches(record, cache);
         let measured = self.before().filter(|record| record.figure().is_some()).filter(alike).filter(here);
         measured.filter_map(|record| record.structure).collect()
     }
@@ -174,8 +175,8 @@ impl Journal {
 }
 
 /// Whether a record has no figure, or one that was measured with such caches.
-fn is_of_caches(record: &Record, cold: bool) -> bool {
-    !matches!(record.outcome, Outcome::Measured { cold: its, .. } if its != cold)
+fn is_of_caches(record: &Record, cache: Cache) -> bool {
+    !matches!(record.outcome, Outcome::Measured { cache: its, .. } if its != cache)
 }
 
 #[cfg(test)]
@@ -196,16 +197,22 @@ mod tests {
             let tiled = Tiled { vector: Some("j".to_owned()), register_tile: tile, ..Tiled::default() };
             tiled.micro_kernel(device.program(), device.cpu().unwrap()).unwrap().0
         };
-        for (rows, cold, median) in [(1, false, 9.0), (2, false, 5.0), (1, true, 5.0), (2, true, 9.0), (4, true, 7.0)] {
+        for (rows, cache, median) in [
+            (1, Cache::Warm, 9.0),
+            (2, Cache::Warm, 5.0),
+            (1, Cache::Cold, 5.0),
+            (2, Cache::Cold, 9.0),
+            (4, Cache::Cold, 7.0),
+        ] {
             let gflops = Summary { median, iqr: 0.0, repeats: 3 };
-            let outcome = Outcome::Measured { threads: 1, gflops, rel_err: 0.0, cold };
+            let outcome = Outcome::Measured { threads: 1, gflops, rel_err: 0.0, cache };
             let workload = Workload { shape: Some([("M".to_owned(), 8)].into()), ..journal.workload.clone() };
             let record = Record::new(workload, journal.target.clone(), kernel(rows), outcome);
             journal.database.append(&record).unwrap();
         }
         let journal = begin(journal.database);
-        let order = |cold| journal.ranked(cold).into_iter().map(MicroKernel::name).collect::<Vec<_>>();
-        assert_eq!(order(false), [1, 2].map(|rows| kernel(rows).name()));
-        assert_eq!(order(true), [2, 4, 1].map(|rows| kernel(rows).name()));
+        let order = |cache| journal.ranked(cache).into_iter().map(MicroKernel::name).collect::<Vec<_>>();
+        assert_eq!(order(Cache::Warm), [1, 2].map(|rows| kernel(rows).name()));
+        assert_eq!(order(Cache::Cold), [2, 4, 1].map(|rows| kernel(rows).name()));
     }
 }

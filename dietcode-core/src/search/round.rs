@@ -99,7 +99,7 @@ impl Tuning<'_> {
     pub(super) fn taken(&self) -> HashSet<Structure> {
         let instances = self.workloads.iter().map(|workload| &workload.instance).chain(&self.points.timed);
         let shapes: Vec<Shape> = instances.map(|instance| self.shape_of(instance)).collect();
-        let mut taken = self.journal.measured(&shapes, self.cold);
+        let mut taken = self.journal.measured(&shapes, self.cache);
         taken.extend(self.journal.failed().1);
         taken.extend(self.candidates.iter().map(|c| c.structure));
         taken

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use super::{Points, WorkloadInstance};
+use crate::config::Cache;
 use crate::cost_model::{Adaptation, Analytic, Calibration};
 use crate::measure::{Device, Instance, Purpose, Timing};
 use crate::schedule::Schedule;
@@ -23,6 +24,10 @@ pub struct Sweep {
     pub units: usize,
     /// Tiles that one of them has under way at once.
     pub flight: usize,
+    /// Where predictions start from, the smaller one first.
+    pub points: Vec<Swept>,
+    /// The median of how far predictions are off, as a share of what was measured.
+    pub error: f64,
     /// By the number of tiles.
     pub grids: Vec<Swept>,
 }
@@ -32,8 +37,12 @@ pub struct Sweep {
 pub struct Swept {
     /// How many.
     pub tiles: i64,
+    /// Operations of a call.
+    pub flops: f64,
     /// GFLOP/s, the median of repeats.
     pub measured: f64,
+    /// GFLOP/s that the model expects before anything was measured.
+    pub model: f64,
     /// GFLOP/s that are expected by the two points.
     pub predicted: f64,
 }
@@ -47,7 +56,7 @@ const SIZES: usize = 32;
 const TIMING: Timing = Timing::warm(5, 0.02, 1.0).unchecked();
 
 impl Sweep {
-    /// Measures a micro-kernel of a config with these workload instances, with cold caches or warm ones. None if it has one tile whatever the shape is.
+    /// Measures a micro-kernel of a config with these workload instances, with caches that hold so much before a call. None if it has one tile whatever the shape is.
     /// Grids at which others took the cores are left out.
     ///
     /// # Errors
@@ -57,7 +66,7 @@ impl Sweep {
         device: &mut dyn Device,
         micro_kernel: &MicroKernel,
         workloads: &[WorkloadInstance],
-        (setting, cold): (usize, bool),
+        (setting, cache): (usize, Cache),
     ) -> Result<Option<Sweep>> {
         let def = device.def().clone();
         let lowered = micro_kernel.lowered(device.program(), device.target())?;
@@ -85,7 +94,7 @@ impl Sweep {
             time(instance, Timing::CHECK)?;
         }
         let mut seconds = |instances: &[Instance]| -> Result<Vec<Option<f64>>> {
-            instances.iter().map(|instance| time(instance, Timing { cold, ..TIMING })).collect()
+            instances.iter().map(|instance| time(instance, Timing { cache, ..TIMING })).collect()
         };
         let (at_points, measured) = (seconds(&points.timed)?, seconds(&grids)?);
         let unknown = || {
@@ -101,24 +110,38 @@ impl Sweep {
         let shapes =
             |instances: &[Instance]| instances.iter().map(|instance| instance.shape.clone()).collect::<Vec<_>>();
         let expected = |instances: &[Instance]| model.seconds(&def, &lowered, &shapes(instances), units);
-        let at = |point: usize| (expected(&points.timed)[point], at_points[point]);
-        let calibration = Calibration::of([at(0), at(points.timed.len() - 1)]);
-        let model = expected(&grids);
-        let swept = |(at, instance): (usize, &Instance)| Swept {
+        let of_points = expected(&points.timed);
+        let at = |point: usize| (of_points[point], at_points[point]);
+        let calibration = Calibration::of([at(0), at(of_points.len() - 1)]);
+        let swept = |instance: &Instance, model: f64, measured: f64| Swept {
             tiles: Adaptation::of_schedule(lowered.schedule(), &instance.shape, units).grid,
-            measured: instance.flops * 1e-9 / measured[at],
-            predicted: instance.flops * 1e-9 / calibration.expected(model[at]),
+            flops: instance.flops,
+            measured: instance.flops * 1e-9 / measured,
+            model: instance.flops * 1e-9 / model,
+            predicted: instance.flops * 1e-9 / calibration.expected(model),
         };
-        let grids = grids.iter().enumerate().map(swept).collect();
-        Ok(Some(Sweep { micro_kernel: micro_kernel.name(), setting, units, flight, grids }))
+        let all = |instances: &[Instance], model: &[f64], measured: &[f64]| -> Vec<Swept> {
+            let all = instances.iter().zip(model).zip(measured);
+            all.map(|((instance, model), measured)| swept(instance, *model, *measured)).collect()
+        };
+        let grids = all(&grids, &expected(&grids), &measured);
+        Ok(Some(Sweep {
+            micro_kernel: micro_kernel.name(),
+            setting,
+            units,
+            flight,
+            points: all(&points.timed, &of_points, &at_points),
+            error: error(&grids),
+            grids,
+        }))
     }
+}
 
-    /// The median of how far predictions are off, as a share of what was measured.
-    pub fn error(&self) -> f64 {
-        let mut errors: Vec<f64> = self.grids.iter().map(|at| (at.predicted / at.measured - 1.0).abs()).collect();
-        errors.sort_by(f64::total_cmp);
-        errors[errors.len() / 2]
-    }
+/// The median of how far predictions are off, as a share of what was measured.
+fn error(grids: &[Swept]) -> f64 {
+    let mut errors: Vec<f64> = grids.iter().map(|at| (at.predicted / at.measured - 1.0).abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    errors[errors.len() / 2]
 }
 
 /// The largest instance with so many tiles, along the shape variable that makes most of them; the others as in `of`, but for those
@@ -181,7 +204,7 @@ mod tests {
             instance: Instance::of(&def, &[rows]).unwrap(),
         };
         let workloads = [workload(16), workload(2048)];
-        Sweep::measure(&mut device, &micro_kernel, &workloads, (units, false)).unwrap().unwrap()
+        Sweep::measure(&mut device, &micro_kernel, &workloads, (units, Cache::Warm)).unwrap().unwrap()
     }
 
     #[test]
@@ -191,15 +214,13 @@ mod tests {
             let tiles: Vec<i64> = sweep.grids.iter().map(|at| at.tiles).collect();
             // The 96 columns are two tiles of 48 whatever the number of rows is.
             assert_eq!((sweep.flight, tiles), (1, (1..=2 * units as i64).map(|rows| 2 * rows).collect()));
-            assert!(sweep.error() < 1e-9, "one factor everywhere is read off any two points: {sweep:?}");
+            assert!(sweep.error < 1e-9, "one factor everywhere is read off any two points: {sweep:?}");
         }
     }
 
     #[test]
     fn the_error_is_the_median_of_what_predictions_are_off() {
-        let at = |predicted: f64| Swept { tiles: 1, measured: 100.0, predicted };
-        let grids = [90.0, 130.0, 200.0].map(at).to_vec();
-        let sweep = Sweep { micro_kernel: "m".to_owned(), setting: 1, units: 1, flight: 1, grids };
-        assert!((sweep.error() - 0.3).abs() < 1e-12);
+        let at = |predicted: f64| Swept { tiles: 1, flops: 1e9, measured: 100.0, model: 50.0, predicted };
+        assert!((error(&[90.0, 130.0, 200.0].map(at)) - 0.3).abs() < 1e-12);
     }
 }

@@ -10,6 +10,7 @@ use super::screening::BRIEF;
 use super::{
     Budget, Candidate, Defaults, Event, Found, Journal, Pace, Phase, Points, Roofline, Status, WorkloadInstance,
 };
+use crate::config::Cache;
 use crate::cost_model::{Adaptation, Analytic};
 use crate::measure::{Device, Failure, Instance, Purpose, Sample, Summary, Timing};
 use crate::sketch::Lowered;
@@ -33,8 +34,8 @@ pub struct Tuning<'a> {
     pub budget: Budget<'a>,
     /// How many candidates there can be in all, as far as that is known.
     pub(super) trials: Option<usize>,
-    /// Whether caches are emptied before each call.
-    pub cold: bool,
+    /// What caches hold before each call.
+    pub cache: Cache,
     /// What bounds the instances, if it was measured.
     pub roofline: Option<Roofline>,
     /// Where everything that is measured goes.
@@ -83,7 +84,7 @@ impl<'a> Tuning<'a> {
             threads,
             budget,
             trials: None,
-            cold: false,
+            cache: Cache::Warm,
             roofline: None,
             journal,
             watch,
@@ -233,7 +234,7 @@ impl<'a> Tuning<'a> {
             Err(failure) => return self.fail(at, failure).map(|()| None),
         };
         let implementation = self.device.implementation(&code, instance)?;
-        let timing = Timing { cold: self.cold, ..timing };
+        let timing = Timing { cache: self.cache, ..timing };
         let mut measured = None;
         // By one point alone nobody knows what the other is like, and who took the core once need not take it again.
         for _ in 0..if purpose == Purpose::Screening { 2 } else { 1 } {
@@ -263,7 +264,7 @@ impl<'a> Tuning<'a> {
                 gflops: sample.gflops(flops),
                 // Of what is timed without a check, what the check came to.
                 rel_err: self.candidates[at].rel_err,
-                cold: self.cold,
+                cache: self.cache,
             },
             Err(Failure::Unknown { clean, asked }) => Outcome::Unknown { threads: self.threads[threads], clean, asked },
             Err(failure) => Outcome::Failed(failure),

@@ -126,7 +126,7 @@ pub(super) fn run(
     let rivals = rivals(setup, harness, winners)?;
     let blas = arguments.blas.find(harness)?;
     let baselines = Baselines::new(harness, blas)?;
-    let cold = setup.config.search.cache == Cache::Cold;
+    let cache = setup.config.search.cache;
     let threads = resolve_threads(&arguments.threads, harness.cpu().cores);
     let all = threads.len() * workloads.len();
     let mut progress = Progress::new(f64::MAX);
@@ -140,7 +140,7 @@ pub(super) fn run(
             let of_libraries = of_libraries.into_iter().filter(|finalist| is_library(&finalist.name));
             let finalists: Vec<Finalist> = [own.clone()].into_iter().chain(hopeful).chain(of_libraries).collect();
             libraries.extend(finalists.iter().filter(|f| is_library(&f.name)).map(|f| f.name.clone()));
-            let comparison = measure(harness, workload, &finalists, (*threads, cold))?;
+            let comparison = measure(harness, workload, &finalists, (*threads, cache))?;
             complain(workload, &comparison, &progress);
             failed += comparison.standings.iter().filter(|s| s.name == PICK && s.has_failed()).count();
             match comparison.standings.iter().find(|standing| standing.is_unknown()) {
@@ -224,10 +224,10 @@ fn measure(
     harness: &mut CpuHarness,
     workload: &WorkloadInstance,
     finalists: &[Finalist],
-    (threads, cold): (usize, bool),
+    (threads, cache): (usize, Cache),
 ) -> Result<Comparison> {
     let instance = &workload.instance;
-    let timing = |rounds| Timing { cold, ..Timing::warm(rounds, 0.0, SLOW) };
+    let timing = |rounds| Timing { cache, ..Timing::warm(rounds, 0.0, SLOW) };
     let first = timing(FEWEST);
     let first = if instance.flops > CHECKED { first.unchecked() } else { first };
     let mut comparison = compare(harness, instance, finalists, threads, first)?;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use dietcode::core::config::Cache;
 use dietcode::core::dispatch::{Winners, defaults};
 use dietcode::core::measure::Device;
 use dietcode::core::search::{Sweep, WorkloadInstance};
@@ -18,7 +17,7 @@ use crate::cli::tell;
 
 /// Measures, and shows what was expected beside it.
 pub(super) fn run(arguments: &Arguments, setup: &Setup, workloads: &[WorkloadInstance]) -> Result<()> {
-    let cold = setup.config.search.cache == Cache::Cold;
+    let cache = setup.config.search.cache;
     let mut sweeps = Vec::new();
     for Opened { mut device, .. } in
         tuning::open(&setup.config, arguments.target, arguments.seed, &|_| Ok(None), &|line| tell(line))?
@@ -26,7 +25,7 @@ pub(super) fn run(arguments: &Arguments, setup: &Setup, workloads: &[WorkloadIns
         let settings = device.cpu().map_or(vec![0], |cpu| resolve_threads(&arguments.threads, cpu.cores));
         for micro_kernel in micro_kernels(setup, &*device, workloads)? {
             for setting in &settings {
-                match Sweep::measure(&mut *device, &micro_kernel, workloads, (*setting, cold))? {
+                match Sweep::measure(&mut *device, &micro_kernel, workloads, (*setting, cache))? {
                     Some(sweep) => sweeps.push(sweep),
                     None => tell(&format!("{}: one tile at every shape; not swept", micro_kernel.name())),
                 }
@@ -43,7 +42,7 @@ pub(super) fn run(arguments: &Arguments, setup: &Setup, workloads: &[WorkloadIns
         };
         let head = ["tiles", "measured", "predicted", "off by"];
         let table = grid(head.to_vec(), sweep.grids.iter().map(row));
-        let error = format!("median error {:.1}%", 100.0 * sweep.error());
+        let error = format!("median error {:.1}%", 100.0 * sweep.error);
         arguments.files.print(&format!("\nGFLOP/s of {}: {error}\n{table}\n", caption(sweep)))?;
     }
     arguments.files.write(&sweeps, || sweeps.iter().map(chart).collect())

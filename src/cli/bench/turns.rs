@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! >  2 T=37
-//! <  {"wkl":{"T":37},"shape":{"M":592,"N":2304,"K":768},"threads":2,"cold":false,"flops":2.09e9,"peak":230.1,"seconds":{"dietcode":[…]}}
+//! <  {"wkl":{"T":37},"shape":{"M":592,"N":2304,"K":768},"threads":2,"cache":"warm","flops":2.09e9,"peak":230.1,"seconds":{"dietcode":[…]}}
 //! ```
 //!
 //! What is timed at a shape is checked the first time, and stays prepared, so that a turn takes little longer than its samples.
@@ -43,8 +43,8 @@ struct Turn<'a> {
     /// The kernel's shape variables.
     shape: Shape,
     threads: usize,
-    /// Whether caches held other data before each call.
-    cold: bool,
+    /// What caches held before each call.
+    cache: Cache,
     /// Operations of a call.
     flops: f64,
     /// GFLOP/s of multiply-adds, measured in the same rounds.
@@ -62,7 +62,7 @@ pub(super) fn run(
     tuned: bool,
 ) -> Result<()> {
     let cache = setup.config.search.cache;
-    let timing = Timing { cold: cache == Cache::Cold, ..TIMING };
+    let timing = Timing { cache, ..TIMING };
     answer(&Hello { machine: &Place::of_cpu(harness.cpu(), cache), tuned })?;
     // Those that have passed their check.
     let mut passed: BTreeMap<(WklInst, usize), Vec<Finalist>> = BTreeMap::new();
@@ -142,7 +142,7 @@ impl<'a> Turn<'a> {
             wkl: &workload.wkl,
             shape: setup.named(&workload.instance.shape),
             threads: comparison.threads,
-            cold: comparison.cold,
+            cache: comparison.cache,
             flops: workload.instance.flops,
             peak: comparison.peak,
             seconds: timed.collect(),

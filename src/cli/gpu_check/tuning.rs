@@ -87,7 +87,7 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, b
     let journal = |device: &dyn Device, identity| Journal::begin(database, device, identity);
     let kernel = Kernel { config: &config, rules: &CustomRules::default(), workloads: &problem.workloads };
     let mut task = kernel.task(device, &budget, &watch, journal)?;
-    task.tuning.cold |= run.cold;
+    task.tuning.cache = run.cache;
     tuned.default = task.tuning.defaults.micro_kernels[0].name();
     let found = search(std::slice::from_mut(&mut task), &course(&config)).swap_remove(0);
     let failed = |(name, failure)| Failed { name, failure };

@@ -78,7 +78,7 @@ impl Subject {
         let (records, others) = of_last_caches(records);
         if others > 0 {
             notices.push(format!(
-                "left out: {}, for which the caches were not as for the last ones (warm or cold)",
+                "left out: {}, for which the caches were not as for the last ones (warm, rotated or cold)",
                 counted(others, "figure")
             ));
         }
@@ -267,12 +267,12 @@ impl Nest {
 
 /// Without the figures for which the caches were not as for the last one, and how many these are: they cannot be compared.
 fn of_last_caches(mut records: Vec<Record>) -> (Vec<Record>, usize) {
-    let cold = |record: &Record| match record.outcome {
-        Outcome::Measured { cold, .. } => Some(cold),
+    let caches = |record: &Record| match record.outcome {
+        Outcome::Measured { cache, .. } => Some(cache),
         _ => None,
     };
-    let (all, last) = (records.len(), records.iter().rev().find_map(cold));
-    records.retain(|record| cold(record).is_none() || cold(record) == last);
+    let (all, last) = (records.len(), records.iter().rev().find_map(caches));
+    records.retain(|record| caches(record).is_none() || caches(record) == last);
     let others = all - records.len();
     (records, others)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dietcode::benchmark::results::{Gpu, Machine};
 use dietcode::core::codegen::{self, cuda::headers::DEVICE_HEADERS};
-use dietcode::core::config::ChosenFrom;
+use dietcode::core::config::{Cache, ChosenFrom};
 use dietcode::core::cost_model::cuda::{LaunchReport, Profile};
 use dietcode::core::dispatch::{Measurement, Provenance, Seen, Tuned, today};
 use dietcode::core::machine::Target;
@@ -43,7 +43,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapabil
         features: Vec::new(),
         compiler,
         estimated: false,
-        cold: false,
+        cache: Cache::Rotated,
         date: today(),
     };
     let measurements = |of: &Seen, pick: usize| measurements(setup, &table.schedules[pick].1, of, pick, limits);

@@ -15,6 +15,7 @@ mod figures;
 mod layer;
 mod pace;
 mod runs;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -41,6 +42,9 @@ pub(crate) struct Options {
     /// How many trials a search makes in a second, of shipped configs; fails where they are fewer than they must be.
     #[arg(long)]
     pace: bool,
+    /// How far predictions by two measurements are from what micro-kernels do on small grids; fails where that is more than a tenth.
+    #[arg(long)]
+    sweep: bool,
     /// Whether searches from other seeds, decisions about the same candidates, and measurements of what was chosen agree; fails where they
     /// do not.
     #[arg(long)]
@@ -57,6 +61,9 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     if options.pace {
         return pace::measure(&options.folder);
+    }
+    if options.sweep {
+        return sweep::measure(&options.folder);
     }
     if options.layer {
         return layer::measure(&options.folder.join(format!("layer-{}", options.seed)), &options.seed);

@@ -6,7 +6,7 @@ use super::runs::Runs;
 use crate::steps::root;
 
 /// A trial costs what it measures: configs, and trials a second at the least, on two cores.
-const LEAST: [(&str, f64); 4] = [
+pub(super) const LEAST: [(&str, f64); 4] = [
     ("configs/bert_dense.json", 8.0),
     ("xtask/src/tuning/conv2d.json", 4.0),
     ("configs/bert_q_k.json", 4.0),

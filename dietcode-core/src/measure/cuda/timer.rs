@@ -9,6 +9,7 @@ use std::time::Instant;
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaEvent, CudaSlice, DriverError};
 
+use crate::config::Cache;
 use crate::measure::Failure;
 use crate::measure::worker::Trouble;
 use crate::runtime::cuda::Device;
@@ -70,10 +71,10 @@ impl Timer {
     pub(super) fn sample(
         &mut self,
         launches: usize,
-        cold: bool,
+        cache: Cache,
         launch: &mut dyn FnMut() -> Result<(), Trouble>,
     ) -> Result<f64, Trouble> {
-        if !cold || self.events.is_none() {
+        if cache != Cache::Cold || self.events.is_none() {
             return self.warm(launches, launch);
         }
         let mut seconds = 0.0;
@@ -135,6 +136,6 @@ pub(super) fn copies(device: &Device) -> Result<Option<(u64, Vec<f64>)>, Trouble
     let mut timer = Timer::new(device, 0)?;
     let mut copy = || stream.memcpy_dtod(&from, &mut to).map_err(driver);
     timer.batch(2, &mut copy)?;
-    let seconds = (0..REPEATS).map(|_| timer.sample(1, false, &mut copy)).collect::<Result<_, _>>()?;
+    let seconds = (0..REPEATS).map(|_| timer.sample(1, Cache::Warm, &mut copy)).collect::<Result<_, _>>()?;
     Ok(Some((bytes, seconds)))
 }

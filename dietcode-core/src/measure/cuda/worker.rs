@@ -6,9 +6,10 @@ use super::tensors::Tensors;
 use super::timer::{Timer, copies};
 use super::{CudaDevice, DeviceFacts, check};
 use crate::Result;
+use crate::config::Cache;
 use crate::measure::protocol::{Event, Request};
 use crate::measure::turns::by_turns;
-use crate::measure::worker::{Keep, Kept, Tell, Trouble, Worker, misdirected};
+use crate::measure::worker::{Keep, Kept, Tell, Trouble, Worker, misdirected, sets};
 use crate::measure::{Failure, Implementation, Job, Linked, Sample, Timing};
 use crate::runtime::cuda::Device;
 
@@ -22,7 +23,7 @@ pub(in crate::measure) struct DeviceWorker<'a> {
     prepared: Kept<Prepared>,
 }
 
-/// The tensors of an instance: several sets, so that a launch does not find in the cache what the last one left there.
+/// The tensors of an instance: several sets where a launch must not find in the cache what the last one left there.
 struct Prepared {
     sets: Vec<Tensors>,
     /// Who passed the check there, with the deviation: the tensors are the same each time.
@@ -82,8 +83,12 @@ impl<'a> DeviceWorker<'a> {
                 .map(|c| c.map(|(_, rel_err)| Sample { seconds: vec![], rel_err, nearest: None }))
                 .collect(),
             _ => {
-                prepared.rotate(&self.device, self.facts.l2_bytes, job)?;
-                time(&self.device, self.facts.l2_bytes, tell, &mut prepared.sets, &checked, &job.timing)?
+                let mut sets = 1;
+                if job.timing.cache == Cache::Rotated {
+                    prepared.rotate(&self.device, self.facts.l2_bytes, job)?;
+                    sets = prepared.sets.len();
+                }
+                time(&self.device, self.facts.l2_bytes, tell, &mut prepared.sets[..sets], &checked, &job.timing)?
             }
         };
         self.prepared.put(job, prepared);
@@ -133,8 +138,7 @@ impl Prepared {
 
     /// Makes so many sets that they are together larger than twice the second-level cache.
     fn rotate(&mut self, device: &Device, l2_bytes: u64, job: &Job) -> Result<()> {
-        let one = self.sets[0].footprint().max(1) as u64;
-        let wanted = usize::try_from(2 * l2_bytes / one + 1).unwrap_or(MOST_SETS).min(MOST_SETS);
+        let wanted = sets(l2_bytes, self.sets[0].footprint()).min(MOST_SETS);
         while self.sets.len() < wanted {
             self.sets.push(Tensors::new(device, &job.instance, job.gap, job.seed)?);
         }
@@ -172,7 +176,7 @@ fn time(
     let rounds = rounds.min(timing.rounds.max(MOST_ROUNDS));
     // Ten times as long as a launch took is a device that others use.
     tell(&Event::Timing(10.0 * rounds as f64 * seconds))?;
-    let mut sample = |at: usize| timer.sample(launches[at], timing.cold, &mut || launched(passed[at])).map(Some);
+    let mut sample = |at: usize| timer.sample(launches[at], timing.cache, &mut || launched(passed[at])).map(Some);
     let mut samples = by_turns(passed.len(), |_, samples| samples.len() < rounds, &mut sample)?.into_iter();
     let outcome = |checked: &Result<(Loaded<'_>, f64), Failure>| {
         let (_, rel_err) = checked.as_ref().map_err(Clone::clone)?;

@@ -9,6 +9,8 @@ use super::prepared::{Keep, Kept};
 use super::rounds::{self, Entry};
 use super::tensors::Tensors;
 use super::{Tell, Trouble, Worker, misdirected};
+use crate::config::Cache;
+use crate::machine::last_level;
 use crate::measure::baselines::BlasLibrary;
 use crate::measure::protocol::{Event, Request};
 use crate::measure::{Failure, Job, Linked, Measured, Sample, physical_memory};
@@ -66,6 +68,10 @@ impl<'a> CpuWorker<'a> {
             }
             checked.push(outcome);
         }
+        if job.timing.cache == Cache::Rotated {
+            tell(&Event::Preparing)?;
+            prepared.tensors.rotate(last_level() as u64)?;
+        }
         let measured = time(job, &prepared, &checked, tell)?;
         self.prepared.put(job, prepared);
         Ok(Event::Measured(measured))
@@ -92,10 +98,12 @@ impl Keep for Prepared {
 fn time(job: &Job, prepared: &Prepared, checked: &[Result<Checked, Failure>], tell: Tell<'_>) -> Result<Measured> {
     let fast = |c: &&Checked| !c.is_slow(job);
     let passed: Vec<&Checked> = checked.iter().flatten().filter(fast).collect();
-    let buffers = prepared.tensors.buffers();
-    let arguments = Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads);
+    let sets = if job.timing.cache == Cache::Rotated { prepared.tensors.sets() } else { 1 };
+    let buffers: Vec<_> = (0..sets).map(|set| prepared.tensors.buffers(set)).collect();
+    let of = |buffers| Arguments::of(buffers, &prepared.tensors, &job.instance.shape, job.threads);
+    let arguments: Vec<Arguments<'_>> = buffers.iter().map(of).collect();
     let mut entries: Vec<Entry<'_>> =
-        passed.iter().map(|c| Entry::new(&c.callable, c.first, &arguments, &job.timing)).collect();
+        passed.iter().map(|c| Entry::new(&c.callable, c.first, &arguments[0], &job.timing)).collect();
     tell(&Event::Timing(entries.iter().map(|entry| entry.limit().as_secs_f64()).sum()))?;
     prepared.tensors.open_ends(true)?;
     let timed = rounds::run(&mut entries, &arguments, &job.timing);
@@ -143,7 +151,7 @@ impl Checked {
 
 fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Checked, Failure> {
     prepared.tensors.poison();
-    let buffers = prepared.tensors.buffers();
+    let buffers = prepared.tensors.buffers(0);
     let (watch, start) = (Watch::start(), Instant::now());
     callable.call(&Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads))?;
     let first = start.elapsed().as_secs_f64();

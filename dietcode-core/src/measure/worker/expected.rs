@@ -121,7 +121,7 @@ fn compute(oracle: &Unit, job: &Job, tensors: &Tensors, elements: usize) -> Resu
         values.iter_mut().zip(&**initial).for_each(|(value, initial)| *value = *initial);
         bounds.fill(0.0);
     }
-    let mut buffers = tensors.pointers();
+    let mut buffers = tensors.pointers(0);
     buffers[instance.output] = values.as_mut_ptr().cast();
     buffers.push(bounds.as_mut_ptr().cast());
     // The oracle reads both sides of a choice, and takes one.

@@ -138,7 +138,8 @@ impl Drop for Guarded {
     }
 }
 
-fn page() -> usize {
+/// Bytes of a page.
+pub(super) fn page() -> usize {
     // SAFETY: sysconf has no preconditions.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }

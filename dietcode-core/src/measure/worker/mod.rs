@@ -10,6 +10,7 @@ mod foreign;
 mod guarded;
 mod library;
 mod prepared;
+mod rotation;
 mod rounds;
 mod tensors;
 mod trouble;
@@ -18,6 +19,7 @@ use std::io::{BufRead, Write};
 
 pub(super) use answer::{Tell, Worker, misdirected};
 pub(super) use prepared::{Keep, Kept};
+pub(super) use rotation::sets;
 pub(super) use trouble::Trouble;
 
 use super::cuda::{CudaDevice, DeviceWorker};

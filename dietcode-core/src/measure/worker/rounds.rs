@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::callable::{Arguments, Callable};
 use super::eviction::Eviction;
 use super::foreign::{Watch, own_cpu_time};
+use crate::config::Cache;
 use crate::measure::turns::by_turns;
 use crate::measure::{Failure, Timing};
 use crate::runtime::{forget_short_calls, rest};
@@ -54,7 +55,7 @@ impl<'a> Entry<'a> {
         let threads = arguments.threads;
         let warm_up = if threads > 1 && callable.has_own_threads() { AWAKE.as_secs_f64() } else { 0.0 };
         let sample = first.max(span(threads)) + if first < LONG.as_secs_f64() { first } else { 0.0 };
-        let evicting = if timing.cold { EVICTING.0 + EVICTING.1 * arguments.tensors.footprint() as f64 } else { 0.0 };
+        let evicting = if timing.cache == Cache::Cold { EVICTING.0 + EVICTING.1 * arguments.tensors.footprint() as f64 } else { 0.0 };
         let quiet = (timing.rounds as f64 * (warm_up + evicting + sample)).max(2.0 * timing.seconds);
         let [quiet, patience] = [quiet, PATIENCE * quiet + PATIENCE_SECONDS]
             .map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
@@ -68,20 +69,20 @@ impl<'a> Entry<'a> {
 
     /// How many calls are one sample. With cold caches each is one.
     fn calls(&self, threads: usize, timing: &Timing) -> usize {
-        if timing.cold {
+        if timing.cache == Cache::Cold {
             return 1;
         }
         (span(threads) / self.first.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize
     }
 
-    /// Calls it so that its data is in the caches, and so long that all its threads have a core.
-    fn warm_up(&self, arguments: &Arguments<'_>) -> Result<(), Failure> {
+    /// Calls it so that its data is in the caches, as far as its calls have the same, and so long that all its threads have a core.
+    fn warm_up(&self, turns: &mut Turns<'_>) -> Result<(), Failure> {
         let start = Instant::now();
         if self.first < LONG.as_secs_f64() {
-            self.callable.call(arguments)?;
+            self.callable.call(turns.next())?;
         }
-        while arguments.threads > 1 && self.callable.has_own_threads() && start.elapsed() < AWAKE {
-            self.callable.call(arguments)?;
+        while turns.threads() > 1 && self.callable.has_own_threads() && start.elapsed() < AWAKE {
+            self.callable.call(turns.next())?;
         }
         Ok(())
     }
@@ -89,7 +90,7 @@ impl<'a> Entry<'a> {
     /// A clean sample, in seconds per call; none when its patience is over. It needs no warm-up where it was called just before.
     fn sample(
         &mut self,
-        arguments: &Arguments<'_>,
+        turns: &mut Turns<'_>,
         calls: usize,
         eviction: Option<&Eviction>,
         mut is_warm: bool,
@@ -97,20 +98,20 @@ impl<'a> Entry<'a> {
         loop {
             let begun = Instant::now();
             rest();
-            if arguments.threads > 1 {
+            if turns.threads() > 1 {
                 settle();
             }
             if !std::mem::take(&mut is_warm) {
-                self.warm_up(arguments)?;
+                self.warm_up(turns)?;
             }
             if let Some(eviction) = eviction {
-                eviction.evict(arguments.tensors);
+                eviction.evict(turns.all[0].tensors);
                 // How long it takes in warm caches says nothing of this call.
                 forget_short_calls();
             }
             let (watch, start) = (Watch::start(), Instant::now());
             for _ in 0..calls {
-                self.callable.call(arguments)?;
+                self.callable.call(turns.next())?;
             }
             let elapsed = start.elapsed();
             if watch.is_clean() {
@@ -124,31 +125,51 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// The arguments of calls, which take turns.
+struct Turns<'a> {
+    all: &'a [Arguments<'a>],
+    next: usize,
+}
+
+impl<'a> Turns<'a> {
+    fn next(&mut self) -> &'a Arguments<'a> {
+        let arguments = &self.all[self.next];
+        self.next = (self.next + 1) % self.all.len();
+        arguments
+    }
+
+    fn threads(&self) -> usize {
+        self.all[0].threads
+    }
+}
+
 /// How long a sample is at least, in seconds.
 fn span(threads: usize) -> f64 {
     if threads > 1 { SHARED_SAMPLE.as_secs_f64() } else { SAMPLE.as_secs_f64() }
 }
 
-/// Takes samples until each implementation was timed often and long enough: seconds per call of each, fewer than were asked for of those
+/// Takes samples, in calls with one of some arguments after the other, until each implementation was timed often and long enough: seconds per call of each, fewer than were asked for of those
 /// that others disturbed for too long.
 pub(super) fn run(
     entries: &mut [Entry<'_>],
-    arguments: &Arguments<'_>,
+    arguments: &[Arguments<'_>],
     timing: &Timing,
 ) -> Result<Vec<Vec<f64>>, Failure> {
-    let calls: Vec<usize> = entries.iter().map(|entry| entry.calls(arguments.threads, timing)).collect();
-    let eviction = timing.cold.then(|| Eviction::new(arguments.threads));
-    let most = if timing.cold { MOST_COLD_ROUNDS } else { MOST_ROUNDS };
+    let threads = arguments[0].threads;
+    let mut turns = Turns { all: arguments, next: 1 % arguments.len() };
+    let calls: Vec<usize> = entries.iter().map(|entry| entry.calls(threads, timing)).collect();
+    let eviction = (timing.cache == Cache::Cold).then(|| Eviction::new(threads));
+    let most = if timing.cache == Cache::Cold { MOST_COLD_ROUNDS } else { MOST_ROUNDS };
     let goes_on = |at: usize, samples: &[f64]| {
         let is_short = || samples.iter().sum::<f64>() * (calls[at] as f64) < timing.seconds;
         samples.len() < timing.rounds || samples.len() < most && is_short()
     };
     // Between the calls of one that is timed alone on one thread nothing happens, unless its first call was checked.
-    let is_alone = entries.len() == 1 && arguments.threads == 1;
+    let is_alone = entries.len() == 1 && threads == 1;
     let mut is_warm = is_alone && timing.unchecked;
     by_turns(entries.len(), goes_on, |at| {
         let is_warm = std::mem::replace(&mut is_warm, is_alone);
-        entries[at].sample(arguments, calls[at], eviction.as_ref(), is_warm)
+        entries[at].sample(&mut turns, calls[at], eviction.as_ref(), is_warm)
     })
 }
 

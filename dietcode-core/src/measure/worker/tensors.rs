@@ -8,6 +8,7 @@ use dietcode_syntax::DType;
 
 use super::elements::Elements;
 use super::guarded::Guarded;
+use super::rotation::{Copies, sets};
 use crate::instance::Prepared;
 use crate::measure::inputs;
 use crate::measure::{Failure, Instance};
@@ -20,6 +21,10 @@ pub(super) struct Tensors {
     memory: Vec<Guarded>,
     /// Inputs once more, as they are laid out for micro-kernels, by parameter.
     prepared: Vec<(usize, Guarded)>,
+    /// Further sets of both, by parameter: inputs as the nest takes them, and as micro-kernels do.
+    further: [Vec<(usize, Copies)>; 2],
+    /// How many sets there are in all.
+    sets: usize,
     /// As the kernel's signature says.
     pub(super) strides: Vec<i64>,
     /// What an output that is read holds before each call that is checked.
@@ -56,6 +61,8 @@ impl Tensors {
         let mut tensors = Tensors {
             memory,
             prepared,
+            further: [Vec::new(), Vec::new()],
+            sets: 1,
             strides,
             initial: None,
             poison: f64::NAN,
@@ -70,16 +77,49 @@ impl Tensors {
         Ok(tensors)
     }
 
-    /// One pointer per parameter, all to tensors.
-    pub(super) fn pointers(&self) -> Vec<*mut c_void> {
-        self.memory.iter().map(|m| m.data().cast()).collect()
+    /// Makes further sets of the inputs, so many that all of them exceed twice what a cache of so many bytes holds.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unavailable`] if there is no memory for them.
+    pub(super) fn rotate(&mut self, cache_bytes: u64) -> Result<()> {
+        let inputs = || self.memory.iter().enumerate().filter(|(param, _)| *param != self.output);
+        let one = inputs().map(|(_, input)| Copies::stride(input)).sum();
+        let wanted = sets(cache_bytes, one);
+        if self.sets >= wanted {
+            return Ok(());
+        }
+        let copies = |(param, input): (usize, &Guarded)| Ok((param, Copies::of(input, wanted - 1)?));
+        let plain = inputs().map(copies).collect::<Result<_>>()?;
+        let prepared = self.prepared.iter().map(|(param, input)| copies((*param, input))).collect::<Result<_>>()?;
+        (self.further, self.sets) = ([plain, prepared], wanted);
+        Ok(())
+    }
+
+    /// How many sets of inputs there are.
+    pub(super) fn sets(&self) -> usize {
+        self.sets
+    }
+
+    /// One pointer per parameter, all to tensors, of a set.
+    pub(super) fn pointers(&self, set: usize) -> Vec<*mut c_void> {
+        let mut pointers: Vec<*mut c_void> = self.memory.iter().map(|m| m.data().cast()).collect();
+        self.take_further(set, 0, &mut pointers);
+        pointers
     }
 
     /// The same twice: all tensors, and as a micro-kernel takes them.
-    pub(super) fn buffers(&self) -> [Vec<*mut c_void>; 2] {
-        let mut prepared = self.pointers();
+    pub(super) fn buffers(&self, set: usize) -> [Vec<*mut c_void>; 2] {
+        let plain = self.pointers(set);
+        let mut prepared = plain.clone();
         self.prepared.iter().for_each(|(param, memory)| prepared[*param] = memory.data().cast());
-        [self.pointers(), prepared]
+        self.take_further(set, 1, &mut prepared);
+        [plain, prepared]
+    }
+
+    /// In a set behind the first, inputs in one of both forms are copies.
+    fn take_further(&self, set: usize, form: usize, pointers: &mut [*mut c_void]) {
+        let Some(copy) = set.checked_sub(1) else { return };
+        self.further[form].iter().for_each(|(param, copies)| pointers[*param] = copies.at(copy).cast());
     }
 
     /// What is in the output now; NaN where it is poison.
@@ -128,21 +168,25 @@ impl Tensors {
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if the system refuses it.
     pub(super) fn open_ends(&self, are_open: bool) -> Result<()> {
-        self.inputs_and_output().try_for_each(|memory| memory.open_end(are_open))
+        self.all().try_for_each(|memory| memory.open_end(are_open))
     }
 
-    /// The addresses of the bytes of each.
+    /// The addresses of the bytes of each, of the first set.
     pub(super) fn bytes(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        self.inputs_and_output().map(Guarded::bytes)
+        self.first_set().map(Guarded::bytes)
     }
 
     /// Bytes in memory.
     pub(super) fn footprint(&self) -> usize {
-        self.inputs_and_output().map(Guarded::footprint).sum::<usize>()
+        self.all().map(Guarded::footprint).sum::<usize>()
             + self.initial.as_ref().map_or(0, |v| size_of_val(&**v))
     }
 
-    fn inputs_and_output(&self) -> impl Iterator<Item = &Guarded> {
+    fn all(&self) -> impl Iterator<Item = &Guarded> {
+        self.first_set().chain(self.further.iter().flatten().map(|(_, copies)| copies.memory()))
+    }
+
+    fn first_set(&self) -> impl Iterator<Item = &Guarded> {
         self.memory.iter().chain(self.prepared.iter().map(|(_, memory)| memory))
     }
 }
@@ -165,4 +209,35 @@ fn laid_out(instance: &Instance, tensor: &Guarded, of: &Prepared) -> Result<Guar
     unsafe { Elements::at(memory.data(), computes, elements) }.store(laid_out);
     memory.freeze();
     Ok(memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::dense;
+
+    #[test]
+    fn further_sets_hold_the_same_inputs_at_places_that_are_aligned_alike_and_exceed_the_cache() {
+        const CACHE: u64 = 100_000;
+        let instance = Instance::of(&dense(), &[5, 67, 33]).unwrap();
+        let mut tensors = Tensors::new(&instance, 1).unwrap();
+        tensors.rotate(CACHE).unwrap();
+        let first = tensors.pointers(0);
+        let mut bytes = 0;
+        for set in 0..tensors.sets() {
+            for (param, (at, first)) in tensors.pointers(set).into_iter().zip(&first).enumerate() {
+                assert_eq!(at == *first, set == 0 || param == instance.output, "{set} {param}");
+                assert_eq!(at.addr() % 4096, first.addr() % 4096, "{set} {param}");
+                let elements = instance.elements(param);
+                // SAFETY: each set has all elements of each tensor, of `f32`.
+                let [its, of_first] = [at, *first].map(|at| unsafe { std::slice::from_raw_parts(at.cast::<u32>(), elements) });
+                assert_eq!(its, of_first, "{set} {param}");
+                bytes += if param == instance.output { 0 } else { 4096 * (4 * elements).div_ceil(4096) };
+            }
+        }
+        assert!(bytes as u64 > 2 * CACHE && tensors.sets() > 2, "{bytes} {}", tensors.sets());
+        let sets = tensors.sets();
+        tensors.rotate(CACHE).unwrap();
+        assert_eq!(tensors.sets(), sets, "they are made once");
+    }
 }

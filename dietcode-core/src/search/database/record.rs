@@ -16,6 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Cache;
 use crate::cost_model::cuda::LaunchReport;
 use crate::measure::{Failure, Form, Summary};
 use crate::paired::Verdict;
@@ -106,9 +107,9 @@ pub enum Outcome {
         /// Largest deviation from the reference, relative to its largest element.
         #[serde(with = "crate::measure::number")]
         rel_err: f64,
-        /// Whether the caches were emptied before each call.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        cold: bool,
+        /// What caches held before each call.
+        #[serde(default, skip_serializing_if = "Cache::is_warm")]
+        cache: Cache,
     },
     /// It was checked, but others took its cores too often: how fast it is is not known.
     Unknown {

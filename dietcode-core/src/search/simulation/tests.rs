@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::*;
-use crate::config::Evolution;
+use crate::config::{Cache, Evolution};
 use crate::cost_model::CostModel;
 use crate::ir::ForKind;
 use crate::machine;
@@ -38,7 +38,7 @@ fn record(value: i64, m: i64, outcome: Outcome) -> Record {
 
 fn measured(value: i64, m: i64, median: f64) -> Record {
     let gflops = Summary { median, iqr: 0.0, repeats: 1 };
-    record(value, m, Outcome::Measured { threads: 1, gflops, rel_err: 0.0, cold: false })
+    record(value, m, Outcome::Measured { threads: 1, gflops, rel_err: 0.0, cache: Cache::Warm })
 }
 
 /// A simulation of a strategy on the records of a CPU.

@@ -33,7 +33,7 @@ impl Enumerated {
     fn sort(&mut self, tuning: &Tuning<'_>) {
         let (failed, tried) = (tuning.journal.failed().0, tuning.tried());
         self.left.retain(|kernel| !failed.contains(&*kernel.name()) && !tried.contains(&kernel.name()));
-        let ranked = tuning.journal.ranked(tuning.cold).into_iter().enumerate();
+        let ranked = tuning.journal.ranked(tuning.cache).into_iter().enumerate();
         let ranks: HashMap<String, usize> = ranked.map(|(rank, kernel)| (kernel.name(), rank)).collect();
         // Sorting is stable: what is not on record stays as the seed shuffled it.
         self.left

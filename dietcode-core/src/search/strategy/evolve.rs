@@ -70,8 +70,8 @@ impl Evolved {
         let most = self.share(self.settings.population);
         // The defaults were tried in any case.
         let mut seen: HashSet<Structure> = tuning.candidates.iter().map(|candidate| candidate.structure).collect();
-        let ranked = tuning.journal.ranked(tuning.cold);
-        let figures = tuning.journal.figures(tuning.threads[threads], tuning.cold);
+        let ranked = tuning.journal.ranked(tuning.cache);
+        let figures = tuning.journal.figures(tuning.threads[threads], tuning.cache);
         let shapes: Vec<Shape> = (0..tuning.workloads.len()).map(|workload| tuning.shape(workload)).collect();
         let known = ranked.into_iter().filter_map(|micro_kernel| {
             let name = &*micro_kernel.origin.name;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::Cache;
 use crate::dispatch::{FORMAT, Instance, Provenance, Tuned};
 use crate::frontend;
 use crate::schedule::Trace;
@@ -142,7 +143,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
             features: vec![],
             compiler: "13.0.88".into(),
             estimated: false,
-            cold: false,
+            cache: Cache::Warm,
             date: "2026-11-21".into(),
         },
         micro_kernels: vec![of_parameters(&all[1]), of_parameters(&all[4])],

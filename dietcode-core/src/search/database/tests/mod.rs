@@ -5,6 +5,7 @@ mod rewriting;
 mod writing;
 
 use super::{FORMAT, Outcome, Record, Shape, Target, Workload};
+use crate::config::Cache;
 use crate::measure::{Failure, Summary};
 use crate::schedule::{Instruction, Trace};
 use crate::sketch::MicroKernel;
@@ -47,7 +48,7 @@ fn label(record: &Record) -> &str {
 
 /// A measured record of the micro-kernel with a label.
 fn measured(label: &str, m: i64, median: f64) -> Record {
-    let outcome = Outcome::Measured { threads: 1, gflops: gflops(median), rel_err: 1e-7, cold: false };
+    let outcome = Outcome::Measured { threads: 1, gflops: gflops(median), rel_err: 1e-7, cache: Cache::Warm };
     Record { time: 7, ..Record::new(workload(m), cpu(), micro_kernel(label), outcome) }
 }
 

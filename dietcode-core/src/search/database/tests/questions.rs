@@ -77,8 +77,8 @@ fn the_last_run_of_a_seed_and_a_space_is_the_one_that_began_last() {
 #[test]
 fn a_replay_answers_each_question_once_and_in_order() {
     let threads = |record: Record, threads: usize| match record.outcome {
-        Outcome::Measured { gflops, rel_err, cold, .. } => {
-            Record { outcome: Outcome::Measured { threads, gflops, rel_err, cold }, ..record }
+        Outcome::Measured { gflops, rel_err, cache, .. } => {
+            Record { outcome: Outcome::Measured { threads, gflops, rel_err, cache }, ..record }
         }
         _ => record,
     };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::{Database, FORMAT, prune, unite};
 use super::*;
 use crate::ErrorKind;
+use crate::config::Cache;
 use crate::sketch::MicroKernel;
 
 #[test]
@@ -37,7 +38,7 @@ fn what_json_has_no_number_for_is_on_record_too() {
         let (found, bound) = ("0".into(), f64::INFINITY);
         failed("w", Failure::Wrong { index: vec![0], found, expected, bound, elements: 1 })
     };
-    let outcome = Outcome::Measured { threads: 1, gflops: gflops(5.0), rel_err: f64::INFINITY, cold: false };
+    let outcome = Outcome::Measured { threads: 1, gflops: gflops(5.0), rel_err: f64::INFINITY, cache: Cache::Warm };
     let zeros = Record { outcome, ..measured("z", 64, 5.0) };
     for record in [wrong(f64::NAN), wrong(f64::NEG_INFINITY), zeros] {
         database.append(&record).unwrap();
