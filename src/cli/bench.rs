@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// Measure only this implementation: dietcode, naive, matrixmultiply, or blas; may be given more than once.
     #[arg(long, value_name = "IMPL", value_parser = ["dietcode", "naive", "matrixmultiply", "blas"])]
     only: Vec<String>,
-    /// Measure the kernel's micro-kernels on 1 to 4 waves of tiles instead, beside what measurements at two points let expect of them;
+    /// Measure the kernel's micro-kernels on 1 to 4 waves of tiles instead, beside what measurements at a few points let expect of them;
     /// `--plot` draws both.
     #[arg(long, conflicts_with_all = ["only", "beside", "blas"])]
     sweep_grid: bool,

@@ -162,7 +162,7 @@ fn a_grid_is_swept_and_drawn() {
         let sweeps = read_json(&place.path("grid.json"));
         let grids = sweeps[0]["grids"].as_array().unwrap();
         assert!(!grids.is_empty() && grids.iter().all(|at| at["measured"].as_f64().unwrap() > 0.0), "{sweeps}");
-        assert!(fs::read_to_string(place.path("grid.svg")).unwrap().contains("predicted by two points"));
+        assert!(fs::read_to_string(place.path("grid.svg")).unwrap().contains("predicted by its points"));
     }
     assert_eq!(status(&place.run(&["bench", "dense.json", "--target", "cuda-host"])), 2, "only a sweep has targets");
     assert_eq!(status(&place.run(&["bench", "dense.json", "--sweep-grid", "--only", "blas"])), 2);

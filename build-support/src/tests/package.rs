@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use dietcode_core::config::Config;
+use dietcode_core::config::{Cache, Config};
 use dietcode_core::cpu_features;
 use dietcode_core::dispatch::{FORMAT, Instance, Provenance, Tree, Tuned};
 use dietcode_core::frontend;
@@ -167,7 +167,7 @@ impl Package {
                 features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
                 compiler: target.compiler,
                 estimated: false,
-                cold: false,
+                cache: Cache::Warm,
                 date: "2026-01-01".to_owned(),
             },
             tree,

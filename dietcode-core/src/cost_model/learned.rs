@@ -23,7 +23,7 @@ use rayon::prelude::*;
 
 use super::pack_sum::Pack;
 use super::trees::{Growing, Trees};
-use super::{Analytic, Calibration, CostModel, Observed, features};
+use super::{Analytic, Calibration, CostModel, ModelledCall, Observed, features};
 use crate::instance::Instance;
 use crate::machine::Target;
 use crate::sketch::Lowered;
@@ -104,10 +104,12 @@ impl Learned {
             let residual = residual(trees, candidate, &point.shape, point.units);
             let score = (analytic / point.analytic + residual).max(LEAST);
             // What the analytic model says cannot run, cannot.
-            (analytic > 0.0).then(|| (point.flops / analytic, point.flops / (score * point.measured)))
+            (analytic > 0.0).then(|| {
+                let modelled = ModelledCall { flops: point.flops, time: point.flops / analytic };
+                (modelled, point.flops / (score * point.measured))
+            })
         };
-        let pairs: Vec<(f64, f64)> = points.iter().map(pair).collect::<Option<_>>()?;
-        Some(Calibration::of([*pairs.first()?, *pairs.last()?]))
+        Calibration::of(points.iter().map(pair).collect::<Option<Vec<_>>>()?)
     }
 
     /// Adds what was seen of one micro-kernel on an instance to what is known of it. Away from the points, only that it failed is.
@@ -170,7 +172,7 @@ impl CostModel for Learned {
                 return vec![0.0; row.len()];
             };
             let expected = |(gflops, flops): (&f64, &f64)| match *gflops > 0.0 {
-                true => flops / calibration.expected(flops / gflops),
+                true => flops / calibration.expected(ModelledCall { flops: *flops, time: flops / gflops }),
                 false => 0.0,
             };
             row.iter().zip(&flops).map(expected).collect()

@@ -23,7 +23,7 @@ mod roofline;
 mod trees;
 
 pub use analytic::{Adaptation, Observation, rate, rate_on};
-pub use calibration::Calibration;
+pub use calibration::{Calibration, ModelledCall};
 #[cfg(feature = "tuner")]
 pub use learned::{Learned, rows};
 pub use loops::count;

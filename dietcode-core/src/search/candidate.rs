@@ -6,7 +6,7 @@ use super::Made;
 use super::database::Structure;
 use super::proposal::{Proposal, StandIn};
 use crate::cost_model::cuda::LaunchReport;
-use crate::cost_model::{self, Adaptation, Calibration, Observation};
+use crate::cost_model::{self, Adaptation, Calibration, ModelledCall, Observation};
 use crate::measure::{Code, Device, Failure, Form, Purpose};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
@@ -166,15 +166,15 @@ impl Candidate {
         cost_model::rate(&here).or_else(|| cost_model::rate(&anywhere()))
     }
 
-    /// Predicts the instances, of so many operations, by the points where it was timed: they tell by what factor the model is wrong
-    /// about it.
-    pub(super) fn predict(&mut self, flops: &[f64]) {
-        let pairs = self.model.points.iter().zip(&self.seconds);
-        let points: Vec<(f64, f64)> = pairs.filter_map(|(model, seconds)| Some((*model, (*seconds)?))).collect();
-        let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
-        let calibration = Calibration::of([*first, *last]);
+    /// Predicts the instances, of so many operations, by the points where it was timed, of so many: they tell by what factor the model is
+    /// wrong about it.
+    pub(super) fn predict(&mut self, flops: &[f64], of_points: &[f64]) {
+        let call = |flops: &f64, time: &f64| ModelledCall { flops: *flops, time: *time };
+        let points = of_points.iter().zip(&self.model.points).zip(&self.seconds);
+        let seen = points.filter_map(|((flops, time), seconds)| Some((call(flops, time), (*seconds)?)));
+        let Some(calibration) = Calibration::of(seen) else { return };
         for (predicted, model) in self.predicted.iter_mut().zip(&self.model.instances) {
-            let gflops = |(flops, model): (&f64, &f64)| flops * 1e-9 / calibration.expected(*model);
+            let gflops = |(flops, time)| flops * 1e-9 / calibration.expected(call(flops, time));
             *predicted = flops.iter().zip(model).map(gflops).collect();
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Candidate, Outcome, Tuning, geometric_mean};
 use crate::Result;
-use crate::cost_model::{Adaptation, Calibration};
+use crate::cost_model::{Adaptation, Calibration, ModelledCall};
 use crate::measure::{Failure, Instance, Purpose, Timing};
 
 /// Two pairs; of calls that take longer than 20 ms one.
@@ -77,8 +77,8 @@ impl Tuning<'_> {
     }
 
     /// What a candidate is expected to reach at shapes, in GFLOP/s, as the geometric mean over the numbers of threads; 0 where nothing is
-    /// known of it. The model says how shapes differ, and by what factor it is wrong about the candidate is read off the instance
-    /// that takes least time and the one that takes most, of those where it was measured, or else as the points let expect.
+    /// known of it. The model says how shapes differ, and by what factor it is wrong about the candidate is read off the instances
+    /// where it was measured, or else off all, as the points let expect.
     pub(crate) fn expected_at(&self, candidate: &Candidate, shapes: &[Vec<i64>]) -> Vec<f64> {
         let units: Vec<usize> = self.threads.iter().map(|setting| self.device.units(*setting)).collect();
         let rows: Vec<Vec<f64>> =
@@ -97,7 +97,10 @@ impl Tuning<'_> {
             return shapes.iter().map(by_rate).collect();
         };
         let expected = |(shape, seconds): (&Vec<i64>, &f64)| match seconds.is_finite() && *seconds > 0.0 {
-            true => flops(shape) * 1e-9 / calibration.expected(*seconds),
+            true => {
+                let flops = flops(shape);
+                flops * 1e-9 / calibration.expected(ModelledCall { flops, time: *seconds })
+            }
             // Of code that the compiler fits where the model does not.
             false => by_rate(shape),
         };
@@ -116,19 +119,15 @@ impl Tuning<'_> {
         let lowered = candidate.micro_kernel.lowered(self.device.program(), target).ok()?;
         let instances: Vec<Vec<i64>> = self.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
         let modelled = self.model.seconds(def, &lowered, &instances, units);
-        let seen = |gflops: &dyn Fn(usize) -> Option<f64>| -> Vec<(f64, f64)> {
-            let pair = |(at, seconds): (usize, &f64)| {
-                let measured = self.workloads[at].instance.flops * 1e-9 / gflops(at).filter(|gflops| *gflops > 0.0)?;
-                Some((*seconds, measured)).filter(|_| seconds.is_finite() && *seconds > 0.0)
-            };
-            modelled.iter().enumerate().filter_map(pair).collect()
+        let seen = |gflops: &dyn Fn(usize) -> Option<f64>| {
+            Calibration::of(modelled.iter().enumerate().filter_map(|(at, time)| {
+                let flops = self.workloads[at].instance.flops;
+                let measured = flops * 1e-9 / gflops(at).filter(|gflops| *gflops > 0.0)?;
+                Some((ModelledCall { flops, time: *time }, measured)).filter(|_| time.is_finite() && *time > 0.0)
+            }))
         };
-        let mut pairs = seen(&|at| candidate.gflops[threads][at]);
-        if pairs.is_empty() {
-            pairs = seen(&|at| Some(candidate.predicted[threads][at]));
-        }
-        pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let calibration = Calibration::of([*pairs.first()?, *pairs.last()?]);
+        let calibration =
+            seen(&|at| candidate.gflops[threads][at]).or_else(|| seen(&|at| Some(candidate.predicted[threads][at])))?;
         Some((self.model.seconds(def, &lowered, shapes, units), calibration))
     }
 }

@@ -1,4 +1,4 @@
-//! The second look: a candidate is measured on the instances where two points let hope that it is the best, at all numbers of threads;
+//! The second look: a candidate is measured on the instances where its points let hope that it is the best, at all numbers of threads;
 //! and after the last round, those that may be, since the points and the model are off by some.
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //!        ┌────────────────────────────── model, records ◄─────────────────────────────┐
 //!        ▼                                                                            │
 //! strategy ── a round of proposals ──► compile ──► screen ──► measure where it could win ── … ──► Found ──► `dispatch`
-//!                                      ahead, on    two points,     all numbers                       finals
+//!                                      ahead, on    its points,     all numbers                       finals
 //!                                      other cores  one number of   of threads
 //!                                                   threads
 //! ```

@@ -2,25 +2,29 @@
 //!
 //! ```text
 //! ragged   a small instance that no tile divides; for each shape variable, one that is long in it alone
-//! timed    the cheapest instance, and the largest: where a call would take too long, as much of them as shows the same
+//! timed    the cheapest instance, and the largest: where a call would take too long, as much of them as shows the same;
+//!          of batches also so many of the largest instance's as a core's cache holds
 //! ```
 //!
 //! The literature (DietCode, MLSys 2022) times a micro-kernel on a GPU at two sizes of the grid. A core of a CPU has one tile in flight;
 //! what makes its tiles slower or faster is where their operands come from, and how often what was packed is used again. So the two
 //! points differ in that, by the extents that differ between instances; the others stay: where N is 2304 always, what packing takes at
-//! N = 64 says nothing.
+//! N = 64 says nothing. Only batches are as the instance's however few they are: there, whole tiles and operands within the cache are known
+//! apart from the cheapest instance's edges.
 
-use dietcode_syntax::KernelDef;
+use dietcode_syntax::{KernelDef, ShapeVar};
 
 use super::WorkloadInstance;
-use crate::measure::Instance;
+use crate::ir::Program;
+use crate::measure::{Device, Instance};
+use crate::sketch::is_of_batches;
 
 /// Instances on which micro-kernels are looked at; none of them needs to be a workload instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
     /// Where they are checked.
     pub ragged: Vec<Instance>,
-    /// Where they are timed, the smaller one first; one alone where both are the same.
+    /// Where they are timed, each once: the cheapest one first, then the largest.
     pub timed: Vec<Instance>,
 }
 
@@ -29,6 +33,9 @@ const OPERATIONS: f64 = 1e9;
 
 /// Bytes of its tensors: what a core reads in about as long.
 const BYTES: f64 = 1e8;
+
+/// The share of a cache that operands may fill.
+const FILLED: f64 = 0.5;
 
 /// Operations on a ragged instance, which the oracle carries out one by one.
 const RAGGED: f64 = 4e6;
@@ -43,8 +50,18 @@ const SHORT: i64 = 17;
 const FEWEST: i64 = 32;
 
 impl Points {
-    /// Those of a kernel with these workload instances, of which there is at least one, on so many cores or multiprocessors.
-    pub fn of(def: &KernelDef, workloads: &[WorkloadInstance], units: usize) -> Points {
+    /// Those of a device's kernel with these workload instances, of which there is at least one, in a setting.
+    pub fn of(device: &dyn Device, workloads: &[WorkloadInstance], setting: usize) -> Points {
+        let cache_bytes = device.cpu().map(|cpu| cpu.l2_bytes as f64);
+        Points::with_cache((device.def(), device.program()), workloads, device.units(setting), cache_bytes)
+    }
+
+    fn with_cache(
+        (def, program): (&KernelDef, &Program),
+        workloads: &[WorkloadInstance],
+        units: usize,
+        cache_bytes: Option<f64>,
+    ) -> Points {
         let extents = |at: usize| workloads.iter().map(move |workload| workload.instance.shape[at]);
         let vars = 0..def.shape_vars.len();
         let least: Vec<i64> = vars.clone().map(|at| extents(at).min().unwrap_or(1)).collect();
@@ -60,7 +77,21 @@ impl Points {
                 varied.halved(def, &vec![FEWEST; least.len()], quick)
             })
             .collect();
-        timed.dedup();
+        timed.extend(cache_bytes.zip(workloads.iter().max_by(by_work)).and_then(|(cache_bytes, largest)| {
+            let is_kept =
+                |(var, extent): (&ShapeVar, &i64)| if is_of_batches(program, &var.name) { 1 } else { *extent };
+            let floor: Vec<i64> = def.shape_vars.iter().zip(&largest.instance.shape).map(is_kept).collect();
+            let fits = |instance: &Instance| bytes(instance) <= FILLED * cache_bytes * units as f64;
+            let few = largest.instance.halved(def, &floor, fits);
+            (few != largest.instance && fits(&few)).then_some(few)
+        }));
+        let mut known: Vec<Vec<i64>> = Vec::new();
+        timed.retain(|instance| {
+            !known.contains(&instance.shape) && {
+                known.push(instance.shape.clone());
+                true
+            }
+        });
         let cheap = |instance: &Instance| instance.flops <= RAGGED;
         let odd = |shape: Vec<i64>, floor: &[i64]| {
             let shape: Vec<i64> = shape.into_iter().map(|extent| extent | 1).collect();
@@ -92,6 +123,7 @@ fn bytes(instance: &Instance) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontend;
     use crate::testing::{dense, kernel};
 
     /// Of a product at these values of M, K and N.
@@ -101,7 +133,8 @@ mod tests {
             let instance = Instance::of(&def, shape).unwrap();
             WorkloadInstance { wkl: [("at".to_owned(), shape[0])].into(), weight: 1.0, instance }
         };
-        Points::of(&def, &shapes.iter().map(workload).collect::<Vec<_>>(), 1)
+        let workloads: Vec<_> = shapes.iter().map(workload).collect();
+        Points::with_cache((&def, &frontend::program(&def)), &workloads, 1, None)
     }
 
     fn shapes(instances: &[Instance]) -> Vec<&[i64]> {
@@ -117,7 +150,7 @@ mod tests {
         assert!(refusal.contains("the index `j + 1` of `x` runs from 1 to 19, and dimension 0 is 19"), "{refusal}");
         let instance = Instance::of(&def, &[17, 16]).unwrap();
         let workloads = [WorkloadInstance { wkl: [("N".to_owned(), 16)].into(), weight: 1.0, instance }];
-        let points = Points::of(&def, &workloads, 1);
+        let points = Points::with_cache((&def, &frontend::program(&def)), &workloads, 1, None);
         assert_eq!((shapes(&points.ragged), shapes(&points.timed)), (vec![&[17, 16][..]], vec![&[17, 16][..]]));
     }
 
@@ -126,6 +159,32 @@ mod tests {
         let points = points(&[[2048, 768, 2304], [80, 768, 2304]]);
         assert_eq!(shapes(&points.timed), [[80, 768, 2304], [256, 768, 2304]]);
         assert!(points.timed.iter().all(|instance| instance.flops <= OPERATIONS));
+    }
+
+    /// Of 192 products so many are timed as half of a cache holds, where others than batches are the instance's.
+    #[test]
+    fn of_batches_some_are_timed_that_fit_the_cache() {
+        let of = |nest: &str, shape: &[&[i64]]| {
+            let def = kernel(nest);
+            let workload = |shape: &&[i64]| {
+                let instance = Instance::of(&def, shape).unwrap();
+                WorkloadInstance { wkl: [("at".to_owned(), shape[1])].into(), weight: 1.0, instance }
+            };
+            let workloads: Vec<_> = shape.iter().map(workload).collect();
+            let points = Points::with_cache((&def, &frontend::program(&def)), &workloads, 1, Some(1e6));
+            points.timed.iter().map(|instance| instance.shape.clone()).collect::<Vec<_>>()
+        };
+        let nest =
+            "#[dynamic_kernel] fn f(x: &[[[f32; K]; M]; B], w: &[[[f32; K]; N]; WB], y: &mut [[[f32; N]; M]; B]) {
+            for b in 0..B { for i in 0..M { for j in 0..N { let mut acc = 0.0;
+                for k in 0..K { acc += x[b][i][k] * w[b][j][k]; } y[b][i][j] = acc; } } } }";
+        let batched = of(&nest.replace("WB", "B"), &[&[192, 5, 64, 5], &[192, 128, 64, 128]]);
+        assert_eq!(batched[2..], [[3, 128, 64, 128]], "131,072 bytes each: {batched:?}");
+        let shared = of(
+            &nest.replace("[[[f32; K]; N]; WB]", "[[f32; K]; N]").replace("w[b]", "w"),
+            &[&[192, 5, 64, 5], &[192, 128, 64, 128]],
+        );
+        assert_eq!(shared.len(), 2, "w is the same for all of them: {shared:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! compilers   1 2 3 4 5 6 7 8 │ 9 10 11 …        ahead, on the cores that measurements leave them
-//! screening                   │ 1 2 3 … 8 │      checked, and timed at two points at one number of threads: f_MK
+//! screening                   │ 1 2 3 … 8 │      checked, and timed at points, at one number of threads: f_MK
 //! measuring                               │ 3 5  on the instances where that lets hope for the best, at all numbers of threads
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! The first look: a candidate is checked on ragged instances, and timed at two points, at the first number of threads.
+//! The first look: a candidate is checked on ragged instances, and timed at two points or three, at the first number of threads.
 //!
 //! What it does there, and what the model says of how instances differ, is what is expected of it everywhere, see
 //! [`Calibration`](crate::cost_model::Calibration).

@@ -1,4 +1,4 @@
-//! Throughput over the grid: what a micro-kernel does on 1, 2, 3, … tiles, beside what its two points let expect.
+//! Throughput over the grid: what a micro-kernel does on 1, 2, 3, … tiles, beside what its points let expect.
 //!
 //! Source: DietCode (MLSys 2022), which draws a micro-kernel's throughput over the size of the grid: it rises within a wave, and
 //! falls where a wave begins.
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Points, WorkloadInstance};
 use crate::config::Cache;
-use crate::cost_model::{Adaptation, Analytic, Calibration};
+use crate::cost_model::{Adaptation, Analytic, Calibration, ModelledCall};
 use crate::measure::{Device, Instance, Purpose, Timing};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
@@ -43,7 +43,7 @@ pub struct Swept {
     pub measured: f64,
     /// GFLOP/s that the model expects before anything was measured.
     pub model: f64,
-    /// GFLOP/s that are expected by the two points.
+    /// GFLOP/s that are expected by the points.
     pub predicted: f64,
 }
 
@@ -74,8 +74,8 @@ impl Sweep {
         let code = device.compile(micro_kernel, Purpose::Final).map_err(failed)?;
         let units = device.units(setting);
         let flight = code.report(device).iter().map(|launch| launch.blocks_per_sm as usize).min().unwrap_or(1).max(1);
-        let points = Points::of(&def, workloads, units);
-        let Some(largest) = points.timed.last() else { return Ok(None) };
+        let points = Points::of(device, workloads, setting);
+        let Some(largest) = points.timed.iter().max_by(|a, b| a.flops.total_cmp(&b.flops)) else { return Ok(None) };
         let most = WAVES * units * flight;
         let sizes = (1..=most).filter(|tiles| most <= SIZES || tiles % most.div_ceil(SIZES) == 0);
         let grids: Vec<Instance> =
@@ -111,14 +111,15 @@ impl Sweep {
             |instances: &[Instance]| instances.iter().map(|instance| instance.shape.clone()).collect::<Vec<_>>();
         let expected = |instances: &[Instance]| model.seconds(&def, &lowered, &shapes(instances), units);
         let of_points = expected(&points.timed);
-        let at = |point: usize| (of_points[point], at_points[point]);
-        let calibration = Calibration::of([at(0), at(of_points.len() - 1)]);
+        let modelled = |instance: &Instance, time: f64| ModelledCall { flops: instance.flops, time };
+        let of_point = |(at, point): (usize, &Instance)| (modelled(point, of_points[at]), at_points[at]);
+        let calibration = Calibration::of(points.timed.iter().enumerate().map(of_point)).ok_or_else(unknown)?;
         let swept = |instance: &Instance, model: f64, measured: f64| Swept {
             tiles: Adaptation::of_schedule(lowered.schedule(), &instance.shape, units).grid,
             flops: instance.flops,
             measured: instance.flops * 1e-9 / measured,
             model: instance.flops * 1e-9 / model,
-            predicted: instance.flops * 1e-9 / calibration.expected(model),
+            predicted: instance.flops * 1e-9 / calibration.expected(modelled(instance, model)),
         };
         let all = |instances: &[Instance], model: &[f64], measured: &[f64]| -> Vec<Swept> {
             let all = instances.iter().zip(model).zip(measured);
@@ -214,7 +215,7 @@ mod tests {
             let tiles: Vec<i64> = sweep.grids.iter().map(|at| at.tiles).collect();
             // The 96 columns are two tiles of 48 whatever the number of rows is.
             assert_eq!((sweep.flight, tiles), (1, (1..=2 * units as i64).map(|rows| 2 * rows).collect()));
-            assert!(sweep.error < 1e-9, "one factor everywhere is read off any two points: {sweep:?}");
+            assert!(sweep.error < 1e-9, "one factor everywhere is read off any points: {sweep:?}");
         }
     }
 

@@ -74,7 +74,7 @@ impl<'a> Tuning<'a> {
         watch: &'a dyn Fn(Event),
     ) -> Tuning<'a> {
         device.pin();
-        let points = Points::of(device.def(), &workloads, device.units(threads[0]));
+        let points = Points::of(&*device, &workloads, threads[0]);
         let model = Analytic { target: device.target().clone() };
         Tuning {
             points,
@@ -179,7 +179,8 @@ impl<'a> Tuning<'a> {
         if let Some(gflops) = self.measure_at(at, 0, &instance, timing, Purpose::Screening)? {
             let flops: Vec<f64> = self.workloads.iter().map(|workload| workload.instance.flops).collect();
             self.candidates[at].seconds[point] = Some(instance.flops * 1e-9 / gflops);
-            self.candidates[at].predict(&flops);
+            let of_points: Vec<f64> = self.points.timed.iter().map(|point| point.flops).collect();
+            self.candidates[at].predict(&flops, &of_points);
         }
         Ok(())
     }

@@ -29,6 +29,8 @@ pub use bounds::{Bounds, MAX_EXTENT};
 pub use micro_kernel::{MicroKernel, Origin};
 pub use mutators::{Mutator, Mutators};
 pub use parametric::{Parametric, Sizes};
+#[cfg(feature = "tuner")]
+pub(crate) use reads::is_of_batches;
 pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;

@@ -17,6 +17,16 @@ pub(super) struct Reads<'b> {
     tensors: Vec<(Arc<Buffer>, Vec<Vec<Expr>>)>,
 }
 
+/// Whether a shape variable is the extent of batches alone, of one at least: calls with other values of it differ in how much there is of the
+/// same.
+#[cfg(feature = "tuner")]
+pub(crate) fn is_of_batches(program: &Program, var: &str) -> bool {
+    let axes = program.blocks.iter().flat_map(|block| block.iters.iter().map(move |iter| (block, iter)));
+    let mut of_var = axes.filter(|(_, iter)| iter.extent.uses(var)).peekable();
+    of_var.peek().is_some()
+        && of_var.all(|(block, iter)| iter.role == Role::Spatial && Reads::of(program, block).is_batch(&iter.name))
+}
+
 impl<'b> Reads<'b> {
     pub(super) fn of(program: &'b Program, block: &'b Block) -> Reads<'b> {
         let mut tensors: Vec<(Arc<Buffer>, Vec<Vec<Expr>>)> = Vec::new();

@@ -66,7 +66,7 @@ fn chart(sweep: &Sweep) -> Chart {
     let line = |figure: fn(&dietcode::core::search::Swept) -> f64| {
         sweep.grids.iter().map(|at| (at.tiles as usize, figure(at))).collect::<Vec<_>>()
     };
-    let lines = [("measured", line(|at| at.measured)), ("predicted by two points", line(|at| at.predicted))];
+    let lines = [("measured", line(|at| at.measured)), ("predicted by its points", line(|at| at.predicted))];
     let lines: BTreeMap<String, Vec<(usize, f64)>> = lines.map(|(name, line)| (name.to_owned(), line)).into();
     let last = sweep.grids.last().map_or(0, |at| at.tiles as usize);
     Chart { caption: format!("{}: GFLOP/s over tiles", caption(sweep)), peak: None, axis: PlotAxis::Tiles(last), lines }

@@ -42,7 +42,7 @@ pub(crate) struct Options {
     /// How many trials a search makes in a second, of shipped configs; fails where they are fewer than they must be.
     #[arg(long)]
     pace: bool,
-    /// How far predictions by two measurements are from what micro-kernels do on small grids; fails where that is more than a tenth.
+    /// How far predictions by measurements at a few points are from what micro-kernels do on small grids; fails where that is more than a tenth.
     #[arg(long)]
     sweep: bool,
     /// Whether searches from other seeds, decisions about the same candidates, and measurements of what was chosen agree; fails where they

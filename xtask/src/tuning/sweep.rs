@@ -1,4 +1,4 @@
-//! `cargo xtask tuning --sweep`: how far what two measurements of a micro-kernel let expect on small grids is from what it does there; and a
+//! `cargo xtask tuning --sweep`: how far what a micro-kernel's points let expect on small grids is from what it does there; and a
 //! failure where that is more than it may be.
 
 use std::path::Path;

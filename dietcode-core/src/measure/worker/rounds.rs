@@ -55,7 +55,11 @@ impl<'a> Entry<'a> {
         let threads = arguments.threads;
         let warm_up = if threads > 1 && callable.has_own_threads() { AWAKE.as_secs_f64() } else { 0.0 };
         let sample = first.max(span(threads)) + if first < LONG.as_secs_f64() { first } else { 0.0 };
-        let evicting = if timing.cache == Cache::Cold { EVICTING.0 + EVICTING.1 * arguments.tensors.footprint() as f64 } else { 0.0 };
+        let evicting = if timing.cache == Cache::Cold {
+            EVICTING.0 + EVICTING.1 * arguments.tensors.footprint() as f64
+        } else {
+            0.0
+        };
         let quiet = (timing.rounds as f64 * (warm_up + evicting + sample)).max(2.0 * timing.seconds);
         let [quiet, patience] = [quiet, PATIENCE * quiet + PATIENCE_SECONDS]
             .map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));

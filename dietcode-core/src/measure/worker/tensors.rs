@@ -178,8 +178,7 @@ impl Tensors {
 
     /// Bytes in memory.
     pub(super) fn footprint(&self) -> usize {
-        self.all().map(Guarded::footprint).sum::<usize>()
-            + self.initial.as_ref().map_or(0, |v| size_of_val(&**v))
+        self.all().map(Guarded::footprint).sum::<usize>() + self.initial.as_ref().map_or(0, |v| size_of_val(&**v))
     }
 
     fn all(&self) -> impl Iterator<Item = &Guarded> {
@@ -230,7 +229,8 @@ mod tests {
                 assert_eq!(at.addr() % 4096, first.addr() % 4096, "{set} {param}");
                 let elements = instance.elements(param);
                 // SAFETY: each set has all elements of each tensor, of `f32`.
-                let [its, of_first] = [at, *first].map(|at| unsafe { std::slice::from_raw_parts(at.cast::<u32>(), elements) });
+                let [its, of_first] =
+                    [at, *first].map(|at| unsafe { std::slice::from_raw_parts(at.cast::<u32>(), elements) });
                 assert_eq!(its, of_first, "{set} {param}");
                 bytes += if param == instance.output { 0 } else { 4096 * (4 * elements).div_ceil(4096) };
             }
