@@ -18,7 +18,8 @@ use super::{counted, print, tell};
 ///
 /// A program lists them in its file of results if DIETCODE_TUNABLE_RECORD is 1 and tuning is off; what is found here is added there, and used
 /// from the program's next start on. Those that were made most often come first. The nest as plain Rust is in the program only, and is
-/// not tried. A key whose program has other candidates than a build of the config, such as a library's routine, stays as it is.
+/// not tried. A key whose program has other candidates than a build of the config, such as a library's routine, stays as it is. One that
+/// cannot be tried is told with the reason, the others are tuned, and the exit status is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -61,7 +62,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return print(&format!("{}: no key is listed as not tuned\n", file.display()));
     }
     Settings::new().file(file).limit(Duration::from_millis(*limit)).apply()?;
-    let (mut tuned, mut loaded) = (0, setups.iter().map(|_| None).collect::<Vec<Option<LoadedKernel>>>());
+    let (mut tuned, mut failed) = (0, 0);
+    let mut loaded = setups.iter().map(|_| None).collect::<Vec<Option<Result<LoadedKernel>>>>();
     for kept in &untuned {
         let Kept { op, key, .. } = kept;
         let nest = |setup: &Setup| format!("nest={:016x} ", setup.def.source_hash());
@@ -70,18 +72,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             continue;
         };
         if loaded[at].is_none() {
-            loaded[at] = Some(load(&setups[at])?);
+            let toolchain = Toolchain::find(&setups[at].config.cpu.march)?;
+            loaded[at] = Some(load(&setups[at], toolchain));
         }
-        let kernel = loaded[at].as_ref().expect("it was loaded");
-        tuned += usize::from(tune(kernel, kept)?);
+        let kernel = loaded[at].as_ref().expect("it was tried to load it");
+        match kernel.as_ref().map_err(ToString::to_string).and_then(|kernel| tune(kernel, kept)) {
+            Ok(Some(chosen)) => {
+                tuned += 1;
+                print(&format!("{op} at {key}: `{chosen}`\n"))?;
+            }
+            Ok(None) => {
+                let why = "its program has other candidates than a build of the config";
+                tell(&format!("{op} at {key}: left as it is: {why}"));
+            }
+            Err(why) => {
+                failed += 1;
+                tell(&format!("{}: {op} at {key}: cannot be tried: {why}", file.display()));
+            }
+        }
     }
-    print(&format!("{}: {} of {} tuned\n", file.display(), tuned, counted(untuned.len() + foreign.len(), "key")))
+    let keys = counted(untuned.len() + foreign.len(), "key");
+    print(&format!("{}: {tuned} of {keys} tuned, {failed} failed\n", file.display()))?;
+    match failed {
+        0 => Ok(()),
+        failed => Err(Error::failed(format!("{}: {} cannot be tried", file.display(), counted(failed, "key")))),
+    }
 }
 
 /// What a build makes of a config, in this process.
-fn load(setup: &Setup) -> Result<LoadedKernel> {
+fn load(setup: &Setup, toolchain: Toolchain) -> Result<LoadedKernel> {
     let Setup { config, def, program, .. } = setup;
-    let toolchain = Toolchain::find(&config.cpu.march)?;
     let target = CpuTarget::of(&toolchain);
     let winners = Winners::load(config, def, program, &target).unwrap_or_else(|miss| {
         tell(&format!("warning: the default micro-kernels are tried: {miss}"));
@@ -91,19 +111,16 @@ fn load(setup: &Setup) -> Result<LoadedKernel> {
     LoadedKernel::load(&Builder::new(toolchain, COMPILE_LIMIT)?, def, &units, winners.decision)
 }
 
-/// Tunes one key; whether its candidates are those of the config.
-fn tune(kernel: &LoadedKernel, kept: &Kept) -> Result<bool> {
-    let Kept { op: name, key, validators, .. } = kept;
+/// Tunes one key: what is chosen, or none where its candidates are not those of the config.
+///
+/// # Errors
+/// Why the key cannot be tried.
+fn tune(kernel: &LoadedKernel, kept: &Kept) -> Result<Option<String>, String> {
     let mut op = kernel.tunable();
-    validators.iter().for_each(|(name, value)| op.validator(name, value));
+    kept.validators.iter().for_each(|(name, value)| op.validator(name, value));
     if !kept.is_among(op.candidates()) {
-        tell(&format!("{name} at {key}: left as it is: its program has other candidates than a build of the config"));
-        return Ok(false);
+        return Ok(None);
     }
-    let report = kernel.entered(|| op.tune_key(key))?;
-    if let Some(why) = report.untried {
-        return Err(Error::failed(format!("{name} at {key}: nothing could be tried: {why}")));
-    }
-    print(&format!("{name} at {key}: `{}`\n", report.chosen))?;
-    Ok(true)
+    let report = kernel.entered(|| op.tune_key(&kept.key)).map_err(|error| error.to_string())?;
+    report.untried.map_or(Ok(Some(report.chosen)), Err)
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use dietcode::core::config::Config;
 use dietcode::core::dispatch::Winners;
 use dietcode::core::frontend;
+use dietcode::core::hash::hash_of;
 use dietcode::core::machine::{CpuTarget, Toolchain};
 use dietcode::core::measure::{Builder, LoadedKernel};
 use dietcode::core::runtime::tunable::tuning::Settings;
@@ -102,7 +103,7 @@ fn what_a_program_has_listed_is_tuned_for_its_next_start() {
     assert!(said.contains("not tuned, 1 calls") && said.contains("not tuned, 16 calls"), "{said}");
 
     let (status, said) = text(&dietcode(place, &["tune-offline", "results.jsonl", "dense.json", "--limit", "1"]));
-    assert!(status == Some(0) && said.contains("2 of 2 keys tuned"), "{said}");
+    assert!(status == Some(0) && said.contains("2 of 2 keys tuned, 0 failed"), "{said}");
     // What was called most often comes first.
     let [often, seldom] = ["M=9", "M=6"].map(|shape| said.find(shape).unwrap());
     assert!(often < seldom, "{said}");
@@ -113,6 +114,44 @@ fn what_a_program_has_listed_is_tuned_for_its_next_start() {
     assert!(status == Some(0) && said.contains("0 of 2 keys tuned"), "{said}");
     assert_eq!(said.matches("its program has other candidates than a build of the config").count(), 2, "{said}");
     assert_eq!(fs::read_dir(place).unwrap().count(), 3, "nothing else is left there");
+}
+
+/// A line with another key, and the hash that it then has.
+fn with_key(line: &str, from: &str, to: &str) -> String {
+    let (members, _) = line.split_once(",\"hash\":").unwrap();
+    let members = members.replacen(from, to, 1);
+    format!("{members},\"hash\":\"{}\"}}\n", &hash_of([&members])[..16])
+}
+
+#[test]
+fn a_key_that_cannot_be_tried_is_told_and_the_others_are_tuned() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    fs::write(place.join("ops.rs"), include_str!("../nests/dense.rs")).unwrap();
+    fs::write(place.join("dense.json"), CONFIG).unwrap();
+    process("list", place);
+    let whole = fs::read_to_string(place.join("results.jsonl")).unwrap();
+    let tuning = &["tune-offline", "results.jsonl", "dense.json", "--limit", "1"];
+
+    // No kernel can be loaded where the compiler makes no library.
+    let script = place.join("refusing");
+    fs::write(&script, "#!/bin/sh\ncase \"$*\" in *-shared*) echo no libraries >&2; exit 1 ;; esac\nexec cc \"$@\"\n")
+        .unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+    let (status, said) = text(&command.args(tuning).env("CC", &script).current_dir(place).output().unwrap());
+    assert!(status == Some(1) && said.contains("results.jsonl: 0 of 2 keys tuned, 2 failed\n"), "{said}");
+    assert_eq!(said.matches(": cannot be tried: dense: the micro-kernel ").count(), 2, "{said}");
+
+    // A size that no call has; its key comes first, since it has most calls.
+    let line = whole.lines().rfind(|line| line.contains(" M=9 ")).unwrap();
+    let line = with_key(line, " M=9 ", " M=4294967296 ");
+    fs::write(place.join("results.jsonl"), with_key(&line, "\"calls\":", "\"calls\":9") + &whole).unwrap();
+    let (status, said) = text(&dietcode(place, tuning));
+    assert!(status == Some(1) && said.contains("results.jsonl: 2 of 3 keys tuned, 1 failed\n"), "{said}");
+    assert!(said.contains("results.jsonl: dense at nest=") && said.contains("expected sizes below 2³²"), "{said}");
+    assert!(said.ends_with("dietcode: results.jsonl: 1 key cannot be tried\n"), "{said}");
+    process("use", place);
 }
 
 /// Lines as `print --json` shows them.
