@@ -1,5 +1,8 @@
 //! `dietcode bench --regret N`: how much longer what is dispatched takes than the best of all micro-kernels that could be, over the
 //! config's range, and how fast it is beside libraries.
+//!
+//! The best of many by the same pairs that it is compared by would be the luckiest one, and the regret too large. So it is chosen by the medians
+//! of the odd pairs, the first being odd, and what is dispatched is compared with it on the even ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +35,7 @@ const FEWEST: usize = 4;
 /// So many seconds of further rounds at a shape: two hundred of them on two numbers of threads take about half an hour.
 const SECONDS: f64 = 3.0;
 
-/// A call that takes longer, in seconds, is made once more, and that is all.
+/// A call that takes longer, in seconds, is made four times, and that is all.
 const SLOW: f64 = 0.5;
 
 /// Who takes so many times as long as what is dispatched by the fewest rounds is not the best, and has no more of them.
@@ -78,11 +81,11 @@ struct AtShape {
     threads: usize,
     /// What the decision tree picks.
     kernel: String,
-    /// The fastest; the same where none is faster.
+    /// The fastest on the odd pairs; the same where none is faster.
     best: String,
-    /// The time of what is dispatched over the fastest's, 1 or more.
+    /// The time of what is dispatched over the fastest's on the even pairs, where noise may leave it below 1.
     regret: f64,
-    /// Whether that is more than 2% for certain.
+    /// Whether that is more than 2% for certain, by all pairs and for any of the rivals.
     certain: bool,
     gflops: f64,
     gflops_of_best: f64,
@@ -90,11 +93,11 @@ struct AtShape {
     library: Option<Library>,
 }
 
-/// The fastest library at a shape.
+/// The fastest library at a shape, on the odd pairs.
 #[derive(Debug, Serialize)]
 struct Library {
     name: String,
-    /// Its time over that of what is dispatched.
+    /// Its time over that of what is dispatched, on the even pairs.
     ratio: f64,
 }
 
@@ -232,11 +235,14 @@ fn measure(
     let first = if instance.flops > CHECKED { first.unchecked() } else { first };
     let mut comparison = compare(harness, instance, finalists, threads, first)?;
     let seconds = |comparison: &Comparison, name: &str| median(comparison.sample(name)?.seconds.clone());
-    let Some(own) = seconds(&comparison, PICK).filter(|own| *own < SLOW) else { return Ok(comparison) };
+    let Some(own) = seconds(&comparison, PICK) else { return Ok(comparison) };
     let near = |finalist: &&Finalist| seconds(&comparison, &finalist.name).is_some_and(|s| s < BEHIND * own);
     let near: Vec<Finalist> = finalists.iter().filter(near).cloned().collect();
     let round: f64 = near.iter().filter_map(|finalist| seconds(&comparison, &finalist.name)).sum();
-    let rounds = ((SECONDS / round) as usize).min(ROUNDS - FEWEST) / 2 * 2;
+    // Of slow calls there is one pair, and one more is needed to compare what was chosen by it.
+    let is_slow = |finalist: &Finalist| comparison.sample(&finalist.name).is_some_and(|s| s.seconds.len() < FEWEST);
+    let least = if near.iter().any(is_slow) { 2 } else { 0 };
+    let rounds = (((SECONDS / round) as usize).min(ROUNDS - FEWEST) / 2 * 2).max(least);
     if rounds == 0 || near.len() == 1 {
         return Ok(comparison);
     }
@@ -289,26 +295,42 @@ fn at_shape(workload: &WorkloadInstance, kernel: String, comparison: &Comparison
     let (libraries, rivals): (Vec<_>, Vec<_>) = others
         .filter_map(|rival| Some((rival.name.as_str(), gains(&rival.outcome.as_ref().ok()?.seconds, &own.seconds))))
         .partition(|(name, _)| is_library(name));
-    let library =
-        |(name, gains): (&str, Vec<f64>)| Some(Library { name: name.to_owned(), ratio: (-median(gains)?).exp() });
-    let library = libraries.into_iter().filter_map(library).min_by(|a, b| a.ratio.total_cmp(&b.ratio));
-    let ahead = rivals
-        .iter()
-        .map(|(name, gains)| (*name, median(gains.clone()).unwrap_or_default(), look(gains, rivals.len())));
-    let best = ahead.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, gain, _)| *gain > 0.0);
+    let library = best_of(&libraries).map(|best| Library { name: best.name.to_owned(), ratio: (-best.gain).exp() });
+    let best = best_of(&rivals).filter(|best| best.chosen_by > 0.0);
+    let is_certain = |best: &Best<'_>| look(best.gains, rivals.len()) == Some(Verdict::Wins);
     let gflops = |name: &str| comparison.sample(name).map_or(0.0, |s| s.gflops(workload.instance.flops).median);
     Some(AtShape {
         wkl: workload.wkl.clone(),
         threads: comparison.threads,
-        regret: best.map_or(1.0, |(_, gain, _)| gain.exp()),
-        certain: best.is_some_and(|(_, _, verdict)| verdict == Some(Verdict::Wins)),
+        regret: best.as_ref().map_or(1.0, |best| best.gain.exp()),
+        certain: best.as_ref().is_some_and(is_certain),
         gflops: gflops(PICK),
-        gflops_of_best: gflops(best.map_or(PICK, |(name, ..)| name)),
-        best: best.map_or_else(|| kernel.clone(), |(name, ..)| name.to_owned()),
+        gflops_of_best: gflops(best.as_ref().map_or(PICK, |best| best.name)),
+        best: best.map_or_else(|| kernel.clone(), |best| best.name.to_owned()),
         kernel,
         library,
     })
 }
+
+/// The best of some at a shape, with its gains over what is dispatched.
+struct Best<'a> {
+    name: &'a str,
+    gains: &'a [f64],
+    /// The median of the odd pairs.
+    chosen_by: f64,
+    /// That of the even pairs. Who has only one pair is far behind, and known by that.
+    gain: f64,
+}
+
+fn best_of<'a>(all: &'a [(&str, Vec<f64>)]) -> Option<Best<'a>> {
+    let every_second = |gains: &[f64], first: usize| median(gains.iter().skip(first).step_by(2).copied().collect());
+    let known = all.iter().filter_map(|(name, gains)| {
+        let chosen_by = every_second(gains, 0)?;
+        Some(Best { name, gains, chosen_by, gain: every_second(gains, 1).unwrap_or(chosen_by) })
+    });
+    known.max_by(|a, b| a.chosen_by.total_cmp(&b.chosen_by))
+}
+
 fn text(measured: &Measured) -> String {
     let mut worst: Vec<&AtShape> = measured.shapes.iter().collect();
     worst.sort_by(|a, b| b.regret.total_cmp(&a.regret));
@@ -349,4 +371,77 @@ fn chart(measured: &Measured, threads: usize) -> Chart {
     let lines: BTreeMap<String, Vec<(usize, f64)>> = lines.map(|(name, line)| (name.to_owned(), line)).into();
     let names = all.iter().map(|at| wkl_text(&at.wkl)).collect();
     Chart { caption: format!("GFLOP/s on {}", place(threads)), peak: None, axis: PlotAxis::Shapes(names), lines }
+}
+
+#[cfg(test)]
+mod tests {
+    use dietcode::core::measure::{Sample, Standing};
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+
+    fn compared(all: Vec<(&str, Vec<f64>)>) -> AtShape {
+        let instance = Instance {
+            shape: vec![1],
+            dims: Vec::new(),
+            dtypes: Vec::new(),
+            output: 0,
+            reads_output: false,
+            scalars: Vec::new(),
+            multiplies: false,
+            prepared: Vec::new(),
+            flops: 1e9,
+        };
+        let workload = WorkloadInstance { wkl: WklInst::from([("T".to_owned(), 1)]), instance, weight: 1.0 };
+        let standing = |(name, seconds): (&str, Vec<f64>)| Standing {
+            name: name.to_owned(),
+            outcome: Ok(Sample { seconds, rel_err: 0.0, nearest: None }),
+        };
+        let standings = all.into_iter().map(standing).collect();
+        let comparison = Comparison { threads: 1, cold: false, standings, peak: None };
+        at_shape(&workload, "own".to_owned(), &comparison).unwrap()
+    }
+
+    /// Seconds of so many pairs, of which the odd ones take one time and the even ones another.
+    fn alternating(pairs: usize, [odd, even]: [f64; 2]) -> Vec<f64> {
+        (0..2 * pairs).map(|round| if round / 2 % 2 == 0 { odd } else { even }).collect()
+    }
+
+    #[test]
+    fn who_is_best_on_odd_pairs_is_compared_on_even_ones() {
+        let of = |pairs: usize, lucky: [f64; 2]| {
+            compared(vec![
+                (PICK, alternating(pairs, [1.0, 1.0])),
+                ("steady", alternating(pairs, [0.9, 0.9])),
+                ("lucky", alternating(pairs, lucky)),
+                ("blas:one", alternating(pairs, [2.0, 1.25])),
+                ("blas:two", alternating(pairs, [1.5, 4.0])),
+            ])
+        };
+        let at = of(4, [0.8, 1.25]);
+        assert_eq!((&*at.best, at.regret, at.certain), ("lucky", 0.8, false));
+        let library = at.library.unwrap();
+        assert_eq!((&*library.name, library.ratio), ("blas:two", 4.0));
+        let at = of(16, [1.25, 0.8]);
+        assert!(at.best == "steady" && (at.regret - 1.0 / 0.9).abs() < 1e-12 && at.certain, "{at:?}");
+        // One pair, of a library that takes much longer than a slow call.
+        let at = compared(vec![(PICK, vec![1.0; 4]), ("blas:one", vec![3.0; 2])]);
+        let ratio = at.library.unwrap().ratio;
+        assert!(at.best == "own" && at.regret == 1.0 && (ratio - 3.0).abs() < 1e-12, "{ratio}");
+    }
+
+    #[test]
+    fn rivals_that_are_as_fast_leave_no_regret_however_many_they_are() {
+        let mut random = StdRng::seed_from_u64(16);
+        let names: Vec<String> = (0..16).map(|rival| format!("rival {rival}")).collect();
+        let mut mean = 0.0;
+        for _ in 0..400 {
+            let mut seconds = || (0..12).map(|_| random.random_range(0.9..1.1)).collect::<Vec<f64>>();
+            let own = (PICK, seconds());
+            mean += compared([own].into_iter().chain(names.iter().map(|name| (&**name, seconds()))).collect()).regret
+                / 400.0;
+        }
+        assert!((mean - 1.0).abs() < 0.01, "{mean}");
+    }
 }
