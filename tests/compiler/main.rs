@@ -10,6 +10,7 @@ mod cuda_host;
 mod cuda_lowering;
 mod cuda_property;
 mod cuda_space;
+mod dependencies;
 mod documents;
 mod dot;
 mod double;
