@@ -71,6 +71,9 @@ pub enum Status {
     Internal = 4,
 }
 
+/// The number of the emulated CUDA device, where functions of C take one: a driver counts from 0.
+pub const CUDA_HOST: i32 = -1;
+
 /// A number that depends on the shape.
 pub type Count = unsafe extern "C" fn(shape: *const i64) -> i64;
 

@@ -19,18 +19,27 @@ pub(crate) fn capabilities(setup: &Setup) -> Vec<ComputeCapability> {
 /// Chooses for devices. With nvcc, by what it reports of the chosen ones; without, by estimates.
 pub(crate) fn choice(setup: &Setup, capabilities: &[ComputeCapability]) -> Result<Choice> {
     let nvcc = Nvcc::find();
-    let version = nvcc.as_ref().ok().map(Nvcc::version);
-    let mut selection = Selection::new(&setup.def, &setup.program, Some(&setup.config), capabilities, version)?;
-    for miss in selection.misses.iter().filter(|miss| !miss.is_absent()) {
-        tell(&format!("warning: choosing by the model: {miss}"));
-    }
-    selection.gaps.iter().for_each(|gap| tell(&format!("warning: {gap}")));
-    selection.unusable.iter().for_each(|listed| tell(&format!("warning: {listed}")));
+    let mut selection = selection(setup, capabilities, nvcc.as_ref().ok())?;
     match &nvcc {
         Ok(nvcc) => compile(&mut selection, nvcc)?,
         Err(error) => tell(&format!("warning: choosing by estimates: {error}")),
     }
     Ok(selection.finalize())
+}
+
+/// What a choice begins with; says which tuned files and schedules of the config are not used.
+///
+/// # Errors
+/// Those of [`Selection::new`].
+pub(crate) fn selection(setup: &Setup, capabilities: &[ComputeCapability], nvcc: Option<&Nvcc>) -> Result<Selection> {
+    let version = nvcc.map(Nvcc::version);
+    let selection = Selection::new(&setup.def, &setup.program, Some(&setup.config), capabilities, version)?;
+    for miss in selection.misses.iter().filter(|miss| !miss.is_absent()) {
+        tell(&format!("warning: choosing by the model: {miss}"));
+    }
+    selection.gaps.iter().for_each(|gap| tell(&format!("warning: {gap}")));
+    selection.unusable.iter().for_each(|listed| tell(&format!("warning: {listed}")));
+    Ok(selection)
 }
 
 fn compile(selection: &mut Selection, nvcc: &Nvcc) -> Result<()> {

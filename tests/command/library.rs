@@ -3,7 +3,10 @@ mod called;
 mod place;
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
+
+use dietcode::core::runtime::cuda::Device;
 
 use crate::first_hour::page::listings;
 use place::{Place, Refusing, root};
@@ -220,10 +223,8 @@ fn a_library_has_its_own_kernels_whatever_was_built_meanwhile() {
     }
 }
 
-#[test]
-fn compilers_take_the_header_without_a_word() {
-    let place = Place::built();
-    let header = place.path("lib/kernels.h");
+/// Compilers of C and C++, of old standards and new ones, have nothing to say of a header.
+fn compiles(header: &Path) {
     for (compiler, language, standard) in
         [("cc", "c", "c99"), ("clang", "c", "c99"), ("c++", "c++", "c++98"), ("clang++", "c++", "c++20")]
     {
@@ -239,9 +240,112 @@ fn compilers_take_the_header_without_a_word() {
             "-fsyntax-only",
         ]);
         // The oldest C++ has stdint.h, and not long long.
-        let output = command.arg("-Wno-long-long").arg(&header).output().unwrap();
+        let output = command.arg("-Wno-long-long").arg(header).output().unwrap();
         assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// Arrays of numpy as on the emulated device, whose number is -1.
+const CALL_ON_DEVICES: &str = "
+import devices
+import numpy as np
+
+
+class ByDlpack:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, *, stream, **options):
+        assert stream == 1, stream
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return 2, -1
+
+
+class ByInterface:
+    def __init__(self, array, stream=None):
+        self.__cuda_array_interface__ = {**array.__array_interface__, 'version': 3, 'stream': stream}
+
+
+x = (np.arange(37 * 771, dtype=np.float32) % 7 - 3).reshape(37, 771)[:, 1:769]
+w, b = np.arange(256 * 768, dtype=np.float32).reshape(256, 768) % 5 - 2, np.arange(256, dtype=np.float32) % 9 - 4
+for of in (np.asarray, ByDlpack, ByInterface):
+    y = np.full((37, 256), np.nan, np.float32)
+    devices.dense(of(x), of(w), of(b), of(y), device=-1)
+    assert (y == np.maximum(x @ w.T + b, 0)).all(), of
+
+
+def refused(kind, sentence, *operands, **options):
+    try:
+        devices.dense(*operands, **options)
+    except kind as error:
+        assert str(error).startswith(sentence), error
+    else:
+        raise AssertionError(sentence)
+
+
+at, nowhere = ByInterface, {'device': 4096}
+refused(ValueError, 'dense: its tensors must be in one place, but `x` is in host memory, `w` is on cuda:-1', x, ByDlpack(w), b, y)
+refused(ValueError, 'dense: its arrays name the streams [1, 2], of which', at(x, 1), at(w, 2), at(b), at(y))
+refused(ValueError, 'dense: found the stream 0x7, but cuda-host has none', at(x, 7), at(w), at(b), at(y), device=-1)
+refused(ValueError, 'dense: found the stream 0x9, but cuda-host has none', at(x, 7), at(w), at(b), at(y), device=-1, stream=9)
+refused(TypeError, 'dense: `stream` ', at(x), at(w), at(b), at(y), stream=1.0)
+refused(RuntimeError, 'dense: there is no ', at(x), at(w), at(b), at(y), **nowhere)
+y.flags.writeable = False
+refused(ValueError, 'dense: `y` is the output, but cannot be written', at(x), at(w), at(b), at(y), device=-1)
+print('as numpy says')
+";
+
+#[test]
+fn a_library_for_devices_computes_on_the_emulated_one_and_has_code_for_others() {
+    let place = Place::new();
+    let example = fs::read_to_string(root().join("examples/library/cuda.c")).unwrap();
+    let lines: Vec<&str> = example.lines().filter_map(|line| line.strip_prefix(" *     ")).collect();
+    let [build, compile, run] = lines[..] else { panic!("{lines:?}") };
+    place.follow(&format!("{build} --python"));
+    compiles(&place.path("lib/devices.h"));
+    place.follow(compile);
+    let said = place.follow(run);
+    assert!(said.contains(", a default micro-kernel: ") && said.contains("; on sm_80, sm_90, cuda-host\n"), "{said}");
+    assert_eq!(said.matches("as the loops say").count(), 3, "{said}");
+    let refused: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("refused, as it should be: ")).collect();
+    let of_device = match Device::count() {
+        Ok(_) => "dense: there is no device cuda:4096".to_owned(),
+        Err(error) => format!("dense: {error}"),
+    };
+    let expected = ["dense: dimension 1 of `w` is 768, but must be K = 767", "dense: found the stream 0x", &of_device];
+    assert!(refused.len() == 3 && refused.iter().zip(expected).all(|(found, of)| found.starts_with(of)), "{said}");
+    // Machine code of both, by what stands in a cubin or fatbin; and the static library, with what the command says it needs.
+    let library = fs::read(place.path("lib/libdevices.so")).unwrap();
+    let has = |text: &[u8]| library.windows(text.len()).any(|part| part == text);
+    assert!(has(b"\x50\xed\x55\xba"), "a fatbin begins so");
+    place.follow(
+        "cc -std=c99 cuda.c -Ilib lib/libdevices.a -lstdc++ -lm -lpthread -ldl -o static_cuda && ./static_cuda",
+    );
+    fs::write(place.path("call_on_devices.py"), CALL_ON_DEVICES).unwrap();
+    let said = place.follow("PYTHONPATH=lib/python python3 call_on_devices.py");
+    assert_eq!(said, "as numpy says\n");
+}
+
+#[test]
+fn devices_that_a_library_cannot_be_for_are_refused() {
+    let place = Refusing::new();
+    place.refused(
+        &["dense.json", "-o", "lib", "--cuda"],
+        2,
+        "dense.json: names no CUDA device: expected --cuda=DEVICES",
+    );
+    place.refused(&["dense.json", "-o", "lib", "--cuda=sm_80,sm_1"], 2, "sm_1");
+    place.refused_with(&[("NVCC", "no-such-nvcc")], &["dense.json", "-o", "lib", "--cuda=sm_90"], 3, "no-such-nvcc");
+    assert!(!place.path("lib").exists());
+}
+
+#[test]
+fn compilers_take_the_header_without_a_word() {
+    let place = Place::built();
+    let header = place.path("lib/kernels.h");
+    compiles(&header);
     let text = fs::read_to_string(header).unwrap();
     for part in [
         "\nint kernels_scores_candidate(\n    int candidate,\n    float scale,\n",
@@ -327,15 +431,14 @@ fn what_is_no_library_is_refused_before_anything_is_built() {
 #[test]
 fn what_is_needed_and_not_there_is_told() {
     let place = Refusing::new();
-    place.refused_with(&[("CC", "no-such-compiler")], 3, "no-such-compiler");
-    place.refused_with(
-        &[("CARGO", "no-such-cargo")],
-        3,
-        "no-such-cargo cannot be started; install Rust: https://rustup.rs",
-    );
-    place.refused_with(&[("CARGO", "false")], 3, "the library cannot be built; cargo says:");
-    place.refused_with(&[("CARGO", "true")], 3, "cargo does not say where it has put the library");
-    place.refused_with(&[("HOME", ""), ("XDG_CACHE_HOME", "")], 3, "neither XDG_CACHE_HOME nor HOME names a folder");
-    place.refused_with(&[("XDG_CACHE_HOME", "ops.rs")], 3, "cannot be made");
+    let refused = |variables: &[(&str, &str)], status, sentence| {
+        place.refused_with(variables, &["dense.json", "-o", "lib"], status, sentence);
+    };
+    refused(&[("CC", "no-such-compiler")], 3, "no-such-compiler");
+    refused(&[("CARGO", "no-such-cargo")], 3, "no-such-cargo cannot be started; install Rust: https://rustup.rs");
+    refused(&[("CARGO", "false")], 3, "the library cannot be built; cargo says:");
+    refused(&[("CARGO", "true")], 3, "cargo does not say where it has put the library");
+    refused(&[("HOME", ""), ("XDG_CACHE_HOME", "")], 3, "neither XDG_CACHE_HOME nor HOME names a folder");
+    refused(&[("XDG_CACHE_HOME", "ops.rs")], 3, "cannot be made");
     assert_eq!(fs::read_dir(place.path("lib")).unwrap().count(), 0);
 }

@@ -11,6 +11,8 @@ use std::slice;
 use std::sync::OnceLock;
 
 use super::arg::Arg;
+#[cfg(feature = "cuda")]
+use super::cuda::devices::lent::Lent;
 use super::cuda::memory::Memory;
 use super::kernel::Kernel;
 use super::layout::{Layout, MAX_RANK};
@@ -53,8 +55,34 @@ thread_local! {
 /// name from `data` on is there, is of the parameter's type, and is not written meanwhile by others, or used by others if the kernel writes
 /// it.
 pub unsafe fn call<const N: usize>(kernel: &Kernel, operands: [Operand; N], threads: c_int) -> c_int {
-    // SAFETY: as the caller vouches.
-    unsafe { carried_out(kernel, operands, threads, |args| kernel.call(args)) }
+    told(kernel, || {
+        // SAFETY: as the caller vouches.
+        let mut args = unsafe { arguments(kernel, operands, |_| Ok(Memory::HOST)) }?;
+        on_threads(threads, || kernel.call(&mut args))
+    })
+}
+
+/// As [`call`], on a CUDA device, by its number, with tensors in its memory. [`CUDA_HOST`](crate::abi::CUDA_HOST) is the emulated one, whose
+/// memory is the host's. `stream` is a handle of the driver, or null: the default stream. The kernel may still run when this returns.
+///
+/// # Safety
+/// As for [`call`], with elements in the device's memory, which stays until the stream is done, and is used by others in the order of the stream. The
+/// stream is one of the device's primary context.
+#[cfg(feature = "cuda")]
+pub unsafe fn call_on_device<const N: usize>(
+    kernel: &Kernel,
+    operands: [Operand; N],
+    device: c_int,
+    stream: *mut c_void,
+) -> c_int {
+    told(kernel, || {
+        // SAFETY: as the caller vouches.
+        let lent = unsafe { Lent::new(device, stream) }.map_err(|error| of(kernel.name(), &error))?;
+        let memory = |data: Option<_>| data.map_or(Ok(()), |data| lent.check(data)).map(|()| lent.memory());
+        // SAFETY: as the caller vouches.
+        let mut args = unsafe { arguments(kernel, operands, memory) }?;
+        kernel.call(&mut args)
+    })
 }
 
 /// The candidates of a kernel by their numbers: those of its [`KernelOp`], which is made when one is asked for.
@@ -98,40 +126,43 @@ pub unsafe fn call_candidate<const N: usize>(
     operands: [Operand; N],
     threads: c_int,
 ) -> c_int {
-    let carry_out = |args: &mut [Arg<'_>]| {
-        let (op, names) = candidates.made();
-        let at = usize::try_from(candidate).map_err(|_| {
-            Error::input(format!(
-                "{}: found the candidate {candidate}, expected 0 to {}",
-                kernel.name(),
-                names.len() - 1
-            ))
-        })?;
-        op.call_candidate(at, args)
-    };
-    // SAFETY: as the caller vouches.
-    unsafe { carried_out(kernel, operands, threads, carry_out) }
+    told(kernel, || {
+        // SAFETY: as the caller vouches.
+        let mut args = unsafe { arguments(kernel, operands, |_| Ok(Memory::HOST)) }?;
+        on_threads(threads, || {
+            let (op, names) = candidates.made();
+            let at = usize::try_from(candidate).map_err(|_| {
+                Error::input(format!(
+                    "{}: found the candidate {candidate}, expected 0 to {}",
+                    kernel.name(),
+                    names.len() - 1
+                ))
+            })?;
+            op.call_candidate(at, &mut args)
+        })
+    })
 }
 
-/// Makes arguments of operands, and has them carried out.
+/// Makes arguments of operands. `memory` is what a tensor is in whose first element, if it has one, is at an address.
 ///
 /// # Safety
 /// As for [`call`].
-unsafe fn carried_out<const N: usize>(
+unsafe fn arguments<'a, const N: usize>(
     kernel: &Kernel,
     operands: [Operand; N],
-    threads: c_int,
-    carry_out: impl FnOnce(&mut [Arg<'_>]) -> Result<()>,
-) -> c_int {
-    let called = catch_unwind(AssertUnwindSafe(|| {
-        let mut args = [0.0; N].map(Arg::from);
-        for ((arg, operand), param) in args.iter_mut().zip(operands).zip(kernel.signature.params) {
-            // SAFETY: as the caller vouches.
-            *arg =
-                unsafe { operand.arg(param) }.map_err(|e| Error::new(e.kind(), format!("{}: {e}", kernel.name())))?;
-        }
-        on_threads(threads, || carry_out(&mut args))
-    }));
+    memory: impl Fn(Option<*const c_void>) -> Result<Memory<'a>>,
+) -> Result<[Arg<'a>; N]> {
+    let mut args = [0.0; N].map(Arg::from);
+    for ((arg, operand), param) in args.iter_mut().zip(operands).zip(kernel.signature.params) {
+        // SAFETY: as the caller vouches.
+        *arg = unsafe { operand.arg(param, &memory) }.map_err(|error| of(kernel.name(), &error))?;
+    }
+    Ok(args)
+}
+
+/// What C is told of a call.
+fn told(kernel: &Kernel, call: impl FnOnce() -> Result<()>) -> c_int {
+    let called = catch_unwind(AssertUnwindSafe(call));
     let defect = |_| {
         let what = "a defect of dietcode: it has panicked; standard error says where";
         Err(Error::new(ErrorKind::Internal, format!("{}: {what}", kernel.name())))
@@ -146,6 +177,11 @@ unsafe fn carried_out<const N: usize>(
 /// The sentence of this thread's last call that failed, until the next one; empty if none has.
 pub fn error_message() -> *const c_char {
     MESSAGE.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// An error about something of a name.
+fn of(name: &str, error: &Error) -> Error {
+    Error::new(error.kind(), format!("{name}: {error}"))
 }
 
 fn status(error: &Error) -> Status {
@@ -170,7 +206,11 @@ impl Operand {
     ///
     /// # Safety
     /// As for [`call`].
-    unsafe fn arg<'a>(self, param: &Param) -> Result<Arg<'a>> {
+    unsafe fn arg<'a>(
+        self,
+        param: &Param,
+        memory: impl Fn(Option<*const c_void>) -> Result<Memory<'a>>,
+    ) -> Result<Arg<'a>> {
         match self {
             Operand::Scalar(scalar) => Ok(Arg::from(scalar)),
             Operand::Double(scalar) => Ok(Arg::from(scalar)),
@@ -179,7 +219,9 @@ impl Operand {
             Operand::Tensor { data, shape, strides } => unsafe {
                 let layout = layout(param, shape, strides)?;
                 let data = address(param, data, &layout)?;
-                Ok(Arg::new(param.dtype, data.cast_mut(), layout, param.mutable, Memory::HOST))
+                let memory = memory((layout.span() > 0).then_some(data))
+                    .map_err(|error| of(&format!("`{}`", param.name), &error))?;
+                Ok(Arg::new(param.dtype, data.cast_mut(), layout, param.mutable, memory))
             },
         }
     }
@@ -204,7 +246,7 @@ unsafe fn layout(param: &Param, shape: *const i64, strides: *const i64) -> Resul
         // SAFETY: as above.
         false => Layout::of_array(extents, unsafe { slice::from_raw_parts(strides, rank) }, "make a copy"),
     };
-    layout.map_err(|error| Error::new(error.kind(), format!("`{name}`: {error}")))
+    layout.map_err(|error| of(&format!("`{name}`"), &error))
 }
 
 /// Where a tensor's elements begin, if they can be there; one without elements may begin anywhere.

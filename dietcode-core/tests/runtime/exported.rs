@@ -16,12 +16,12 @@ use crate::allocations;
 use crate::fake::{self, call_shapes, expected};
 
 /// A tensor as C hands it over.
-fn tensor(data: *const f32, shape: &[i64], strides: &[i64]) -> Operand {
+pub(crate) fn tensor(data: *const f32, shape: &[i64], strides: &[i64]) -> Operand {
     let strides = if strides.is_empty() { ptr::null() } else { strides.as_ptr() };
     Operand::Tensor { data: data.cast::<c_void>(), shape: shape.as_ptr(), strides }
 }
 
-fn said() -> String {
+pub(crate) fn said() -> String {
     // SAFETY: it is a text, and this thread makes no call meanwhile.
     unsafe { CStr::from_ptr(exported::error_message()) }.to_str().unwrap().to_owned()
 }

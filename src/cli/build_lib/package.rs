@@ -12,6 +12,7 @@ use dietcode::core::machine::output_limited;
 use dietcode::heartbeat::Heartbeat;
 use dietcode::{Error, Result};
 use serde::Deserialize;
+use toml_edit::{Array, Value};
 
 use super::Arguments;
 use crate::cli::cargo;
@@ -61,6 +62,10 @@ impl Package {
 
     /// Brings its files up to date.
     pub(super) fn write(&self, library: &Library, shared: &str, origin: &Origin) -> Result<()> {
+        let mut core = origin.of(CORE.1);
+        if library.cuda.is_some() {
+            core.insert("features", Value::from(Array::from_iter(["cuda"])));
+        }
         let manifest = format!(
             "# Written by `dietcode build-lib`.
 [workspace]
@@ -84,7 +89,7 @@ dietcode-build = {}
 opt-level = 3
 ",
             self.name,
-            origin.of(CORE.1),
+            core,
             origin.of(BUILD.1)
         );
         self.bring("Cargo.toml", &manifest)?;
@@ -113,13 +118,14 @@ opt-level = 3
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`](dietcode::ErrorKind::Unavailable) without cargo, and with what it says if it fails.
-    pub(super) fn build(&self, profile: &str) -> Result<Built> {
+    pub(super) fn build(&self, profile: &str, is_for_cuda: bool) -> Result<Built> {
         let _heartbeat = Heartbeat::start();
         let _doing = doing("building the library by cargo");
         let mut command = cargo::command();
         command.args(["build", "--profile", profile, "--message-format", "json-render-diagnostics", "--target-dir"]);
-        // Kernels are called in host memory only, and they are called.
-        command.arg(&self.target).env("DIETCODE_CUDA", "0").env_remove("DIETCODE_SKIP_NATIVE");
+        // Kernels are called where the library has functions for, and there they are called.
+        let cuda = if is_for_cuda { "1" } else { "0" };
+        command.arg(&self.target).env("DIETCODE_CUDA", cuda).env_remove("DIETCODE_SKIP_NATIVE");
         let output = output_limited(command.current_dir(&self.folder), LIMIT).map_err(cargo::not_started)?;
         let output = output
             .ok_or_else(|| Error::unavailable(format!("cargo has not built the library in {} s", LIMIT.as_secs())))?;

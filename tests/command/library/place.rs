@@ -19,7 +19,8 @@ const PYTHON: &str = "#!/bin/sh
 PATH=${PATH#*:} exec \"$DIETCODE_PYTHON\" \"$@\"
 ";
 
-const FILES: [&str; 7] = ["kernels.rs", "dense.json", "conv2d.json", "scores.json", "main.c", "main.py", "wheel.py"];
+const FILES: [&str; 8] =
+    ["kernels.rs", "dense.json", "conv2d.json", "scores.json", "main.c", "main.py", "wheel.py", "cuda.c"];
 
 /// What is followed in the README, for tests that need nothing but the library.
 const BUILD: &str = "dietcode build-lib dense.json conv2d.json scores.json -o lib --python";
@@ -93,18 +94,15 @@ impl Refusing {
 
     /// It ends with this status and sentence.
     pub(crate) fn refused(&self, arguments: &[&str], status: i32, sentence: &str) {
-        let mut command = self.0.command(&[&["build-lib"], arguments].concat());
-        let output = command.env("XDG_CACHE_HOME", self.path("cache")).output().unwrap();
-        self.check(&output, status, sentence);
+        self.refused_with(&[], arguments, status, sentence);
         assert!(!self.path("cache").exists(), "nothing is begun");
     }
 
-    /// The same of one kernel, with variables.
-    pub(crate) fn refused_with(&self, variables: &[(&str, &str)], status: i32, sentence: &str) {
-        let cache = self.path("cache");
-        let mut command = self.0.command(&["build-lib", "dense.json", "-o", "lib"]);
-        let output = command.env("XDG_CACHE_HOME", cache).envs(variables.iter().copied()).output().unwrap();
-        self.check(&output, status, sentence);
+    /// The same with variables, once it may have begun.
+    pub(crate) fn refused_with(&self, variables: &[(&str, &str)], arguments: &[&str], status: i32, sentence: &str) {
+        let mut command = self.0.command(&[&["build-lib"], arguments].concat());
+        command.env("XDG_CACHE_HOME", self.path("cache")).envs(variables.iter().copied());
+        self.check(&command.output().unwrap(), status, sentence);
     }
 
     fn check(&self, output: &Output, status: i32, sentence: &str) {

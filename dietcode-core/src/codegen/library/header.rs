@@ -2,8 +2,10 @@
 
 use dietcode_syntax::{Annotated, DType, KernelDef, described};
 
-use super::{Arguments, CANDIDATE, CANDIDATE_NAME, Exported, Library, MESSAGE, VERSION, arguments};
-use crate::abi::Status;
+use super::{
+    Arguments, Besides, CANDIDATE, CANDIDATE_NAME, Devices, Exported, Library, MESSAGE, ON_CUDA, VERSION, arguments,
+};
+use crate::abi::{CUDA_HOST, Status};
 
 /// What a function returns, its name and what it means.
 const STATUSES: [(Status, &str, &str); 5] = [
@@ -12,15 +14,18 @@ const STATUSES: [(Status, &str, &str); 5] = [
     (
         Status::Unavailable,
         "UNAVAILABLE",
-        "This CPU lacks what the code was compiled for, or there is no memory or no thread.",
+        "This CPU lacks what the code was compiled for, or there is no memory, no thread or no device.",
     ),
     (Status::Failed, "FAILED", "The kernel has failed."),
     (Status::Internal, "INTERNAL", "A defect of dietcode."),
 ];
 
+/// The number of the emulated device.
+const EMULATED: &str = "CUDA_HOST";
+
 /// What the header of a library defines beside functions.
 pub(super) fn constants(library: &str) -> Vec<String> {
-    let names = STATUSES.iter().map(|(_, name, _)| *name).chain(["H"]);
+    let names = STATUSES.iter().map(|(_, name, _)| *name).chain(["H", EMULATED]);
     names.map(|name| format!("{}_{name}", library.to_uppercase())).collect()
 }
 
@@ -49,12 +54,16 @@ All functions that return an int return one of these. What is wrong with a call'
 
 Each kernel has candidates, which compute the same: number 0 is what the kernel's function runs, behind it come the micro-kernels
 that it selects from, and the last one is the nest as plain Rust. The function that ends with {CANDIDATE} has one of them carry out
-a call, so that each can be checked and timed for itself; that with {CANDIDATE_NAME} says what it is called.",
-            self_said = self.version()
+a call, so that each can be checked and timed for itself; that with {CANDIDATE_NAME} says what it is called.{on_devices}",
+            self_said = self.version(),
+            on_devices = self.cuda.as_ref().map_or_else(String::new, |devices| on_devices(devices, &upper))
         ));
-        let statuses: Vec<String> = STATUSES
-            .iter()
-            .map(|(status, name, meaning)| format!("    /* {meaning} */\n    {upper}_{name} = {}", *status as i32))
+        let emulated = self.cuda.iter().filter(|devices| devices.emulated);
+        let emulated = emulated.map(|_| (CUDA_HOST, EMULATED, "A device's number, and no status: the emulated one."));
+        let statuses = STATUSES.iter().map(|(status, name, meaning)| (*status as i32, *name, *meaning));
+        let constants: Vec<String> = statuses
+            .chain(emulated)
+            .map(|(value, name, meaning)| format!("    /* {meaning} */\n    {upper}_{name} = {value}"))
             .collect();
         let kernels: String = self.kernels.iter().map(|kernel| self.declaration(kernel)).collect();
         format!(
@@ -84,14 +93,14 @@ const char *{version}(void);
 
 #endif
 ",
-            statuses.join(",\n")
+            constants.join(",\n")
         )
     }
 
     fn declaration(&self, kernel: &Exported) -> String {
         let Exported { def, annotated, .. } = kernel;
-        let (arguments, threads, candidate) = arguments(def);
-        let mut lines: Vec<String> = def
+        let (arguments, Besides { threads, candidate, device, stream }) = arguments(def);
+        let lines: String = def
             .params
             .iter()
             .zip(&arguments)
@@ -99,33 +108,63 @@ const char *{version}(void);
                 let (constant, element) = (if param.mutable { "" } else { "const " }, element(param.dtype).0);
                 let Arguments { data, layout } = names;
                 match layout {
-                    None => format!("    {element} {data}"),
+                    None => format!("    {element} {data},\n"),
                     Some((shape, strides)) => format!(
-                        "    {constant}{element} *{data}, const int64_t {shape}[{}], const int64_t *{strides}",
+                        "    {constant}{element} *{data}, const int64_t {shape}[{}], const int64_t *{strides},\n",
                         param.dims.len()
                     ),
                 }
             })
             .collect();
-        lines.push(format!("    int {threads}"));
-        let (description, lines) = (comment(&description(def, annotated, element)), lines.join(",\n"));
+        let description = comment(&description(def, annotated, element));
         let symbol = self.symbol(&def.name);
+        let on_devices = match self.cuda {
+            Some(_) => format!(
+                "
+/* The same on a CUDA device. */
+int {symbol}{ON_CUDA}(
+{lines}    int {device}, void *{stream});
+"
+            ),
+            None => String::new(),
+        };
         format!(
             "
 {description}
 int {symbol}(
-{lines});
+{lines}    int {threads});
 
 /* The same by the candidate of a number. */
 int {symbol}{CANDIDATE}(
     int {candidate},
-{lines});
+{lines}    int {threads});
 
 /* What the candidate of a number is called; NULL if there is none. */
 const char *{symbol}{CANDIDATE_NAME}(int candidate);
-"
+{on_devices}"
         )
     }
+}
+
+/// What is to be known of functions for CUDA devices.
+fn on_devices(devices: &Devices, upper: &str) -> String {
+    let emulated = match devices.emulated {
+        true => format!(
+            " {upper}_{EMULATED} is
+the emulated device, which is on every machine: its memory is the host's, it has no stream but NULL, and a call has computed its
+output when it returns."
+        ),
+        false => String::new(),
+    };
+    format!(
+        "
+
+The function that ends with {ON_CUDA} carries out a call on a CUDA device, by its number, as the driver counts them. All tensors are in
+its memory; scalars are passed as they are. `stream` is a CUstream or cudaStream_t of the device's primary context, which CUDA's
+runtime has, or NULL: the default stream. The call stands in that stream when the function returns, so that the tensors have to stay
+until it is done, and an error of the running kernel is one of the stream. Where NVIDIA's driver or the device is not there, the
+function returns {upper}_UNAVAILABLE.{emulated}"
+    )
 }
 
 /// What a kernel computes, what it takes, and what has to fit; a type of elements has a name, and words about it.

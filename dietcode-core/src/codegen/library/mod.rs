@@ -22,6 +22,7 @@ use std::path::Path;
 use dietcode_syntax::{Annotated, KernelDef, Param};
 
 use crate::instance::Instance;
+use crate::machine::cuda::ComputeCapability;
 use crate::{Error, Result};
 
 /// What a library is made of.
@@ -33,6 +34,17 @@ pub struct Library {
     pub provenance: String,
     /// Its kernels.
     pub kernels: Vec<Exported>,
+    /// Where they run beside the CPU; none: nowhere.
+    pub cuda: Option<Devices>,
+}
+
+/// The CUDA devices that kernels are compiled for.
+#[derive(Debug)]
+pub struct Devices {
+    /// Their compute capabilities; empty: those that each kernel's config names.
+    pub capabilities: Vec<ComputeCapability>,
+    /// Whether the emulated one is among them.
+    pub emulated: bool,
 }
 
 /// A kernel of a library.
@@ -58,11 +70,15 @@ const VERSION: &str = "version";
 const CANDIDATE: &str = "_candidate";
 const CANDIDATE_NAME: &str = "_candidate_name";
 
-/// Checks that no two functions of a library have one name. Each kernel is given with its config.
+/// The one that it has in a library for CUDA devices.
+const ON_CUDA: &str = "_cuda";
+
+/// Checks that no two functions of a library, which may be one for CUDA devices, have one name. Each kernel is given with its config.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](crate::ErrorKind::Input), naming both.
-pub fn check_names(library: &str, kernels: &[(&Path, &str)]) -> Result<()> {
+pub fn check_names(library: &str, kernels: &[(&Path, &str)], is_for_cuda: bool) -> Result<()> {
+    let besides = if is_for_cuda { &[CANDIDATE, CANDIDATE_NAME, ON_CUDA][..] } else { &[CANDIDATE, CANDIDATE_NAME] };
     // The build refuses names that differ by upper and lower case only.
     let mut taken: BTreeMap<String, &Path> = BTreeMap::new();
     for (config, kernel) in kernels {
@@ -81,7 +97,7 @@ pub fn check_names(library: &str, kernels: &[(&Path, &str)]) -> Result<()> {
         }
     }
     for (config, kernel) in kernels {
-        for of in [CANDIDATE, CANDIDATE_NAME].iter().filter_map(|function| kernel.strip_suffix(function)) {
+        for of in besides.iter().filter_map(|function| kernel.strip_suffix(function)) {
             if kernels.iter().any(|(_, other)| *other == of) {
                 let own = format!("the library has a function {library}_{kernel} of `{of}`");
                 let found = format!("{}: found a kernel `{kernel}`", config.display());
@@ -112,11 +128,19 @@ struct Arguments {
     layout: Option<(String, String)>,
 }
 
-/// Those of each parameter, and what the numbers of threads and of a candidate are called: names that differ, whatever those of the
-/// parameters are.
-fn arguments(def: &KernelDef) -> (Vec<Arguments>, String, String) {
+/// What C calls what a function takes besides.
+struct Besides {
+    threads: String,
+    candidate: String,
+    device: String,
+    stream: String,
+}
+
+/// Names that differ, whatever those of the parameters are.
+fn arguments(def: &KernelDef) -> (Vec<Arguments>, Besides) {
     let mut taken: Vec<String> = def.params.iter().map(|param| param.name.clone()).collect();
-    let mut free = |mut name: String| {
+    let mut free = |name: &str| {
+        let mut name = name.to_owned();
         while taken.contains(&name) {
             name.push('_');
         }
@@ -125,10 +149,12 @@ fn arguments(def: &KernelDef) -> (Vec<Arguments>, String, String) {
     };
     let mut of = |param: &Param| {
         let layout = (!param.is_scalar())
-            .then(|| (free(format!("{}_shape", param.name)), free(format!("{}_strides", param.name))));
+            .then(|| (free(&format!("{}_shape", param.name)), free(&format!("{}_strides", param.name))));
         Arguments { data: param.name.clone(), layout }
     };
-    (def.params.iter().map(&mut of).collect(), free("threads".to_owned()), free("candidate".to_owned()))
+    let arguments = def.params.iter().map(&mut of).collect();
+    let [threads, candidate, device, stream] = ["threads", "candidate", "device", "stream"].map(free);
+    (arguments, Besides { threads, candidate, device, stream })
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use dietcode_syntax::DType;
 
-use super::{Arguments, CANDIDATE, CANDIDATE_NAME, Exported, Library, MESSAGE, VERSION, arguments};
+use super::{
+    Arguments, Besides, CANDIDATE, CANDIDATE_NAME, Devices, Exported, Library, MESSAGE, ON_CUDA, VERSION, arguments,
+};
 
 /// What stands in front of the kernels.
 const KERNELS_RS: &str = "//! The kernels, as their sources have them. Written by `dietcode build-lib`.
@@ -13,7 +15,7 @@ use dietcode_core::{bf16, dynamic_kernel, f16};
 impl Library {
     /// (name, text) of all sources. `shared` is what the shared library's file is called.
     pub fn sources(&self, shared: &str) -> [(&'static str, String); 3] {
-        [("build.rs", build_rs(shared)), ("src/kernels.rs", self.kernels_rs()), ("src/lib.rs", self.lib_rs())]
+        [("build.rs", self.build_rs(shared)), ("src/kernels.rs", self.kernels_rs()), ("src/lib.rs", self.lib_rs())]
     }
 
     fn kernels_rs(&self) -> String {
@@ -65,7 +67,7 @@ mod candidates {{
 
     /// The function of a kernel.
     fn function(&self, Exported { def, .. }: &Exported) -> String {
-        let (arguments, threads, candidate) = arguments(def);
+        let (arguments, Besides { threads, candidate, device, stream }) = arguments(def);
         let (mut inputs, mut operands) = (String::new(), String::new());
         for (Arguments { data, layout }, param) in arguments.iter().zip(&def.params) {
             match layout {
@@ -86,6 +88,26 @@ mod candidates {{
                 }
             }
         }
+        let (symbol, name) = (self.symbol(&def.name), &def.name);
+        let on_devices = match self.cuda {
+            Some(_) => format!(
+                "
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern \"C\" fn {symbol}{ON_CUDA}(
+{inputs}    {device}: c_int,
+    {stream}: *mut c_void,
+) -> c_int {{
+    let operands = [
+{operands}    ];
+    // SAFETY: the caller vouches for what the header asks for.
+    unsafe {{ exported::call_on_device(&kernels::{name}::KERNEL, operands, {device}, {stream}) }}
+}}
+"
+            ),
+            None => String::new(),
+        };
         format!(
             "
 /// # Safety
@@ -118,23 +140,26 @@ pub unsafe extern \"C\" fn {symbol}{CANDIDATE}(
 pub extern \"C\" fn {symbol}{CANDIDATE_NAME}(candidate: c_int) -> *const c_char {{
     exported::candidate_name(&candidates::{name}, candidate)
 }}
-",
-            symbol = self.symbol(&def.name),
-            name = def.name
+{on_devices}"
         )
     }
-}
 
-/// The build script. Nothing of the library may go while its threads run, so `dlclose` leaves it where it is.
-fn build_rs(shared: &str) -> String {
-    format!(
-        "//! Written by `dietcode build-lib`.
+    /// The build script. Nothing of the library may go while its threads run, so `dlclose` leaves it where it is.
+    fn build_rs(&self, shared: &str) -> String {
+        let devices = self.cuda.as_ref().map_or_else(String::new, |Devices { capabilities, emulated }| {
+            let names: Vec<String> = capabilities.iter().map(|capability| format!("\"{capability}\"")).collect();
+            let named = if names.is_empty() { String::new() } else { format!(".cuda([{}])", names.join(", ")) };
+            named + if *emulated { ".cuda_host()" } else { "" }
+        });
+        format!(
+            "//! Written by `dietcode build-lib`.
 
 fn main() {{
     // The command says what is not tuned.
-    dietcode_build::kernels([\"src/kernels.rs\"]).allow_untuned().compile();
+    dietcode_build::kernels([\"src/kernels.rs\"]).allow_untuned(){devices}.compile();
     println!(\"cargo::rustc-cdylib-link-arg=-Wl,-soname,{shared},-z,nodelete\");
 }}
 "
-    )
+        )
+    }
 }

@@ -6,7 +6,7 @@
 use dietcode_syntax::{KernelDef, Role};
 use serde_json::Value;
 
-use super::{Arguments, Exported, Library, arguments, header};
+use super::{Arguments, Besides, Exported, Library, arguments, header};
 use crate::abi::Status;
 use crate::instance::Instance;
 use crate::runtime::tunable::OTHER_ROUNDINGS;
@@ -36,8 +36,9 @@ backend-path = [\".\"]
             "NAME, VERSION = {name:?}, {version:?}\nFILES = [\"__init__.py\", \"_call.py\", \"explore.py\", {shared:?}]\n"
         );
         let of_calls = format!(
-            "NAME, INPUT = {name:?}, {}\n_library = ctypes.CDLL(str(pathlib.Path(__file__).with_name({shared:?})))\n",
-            Status::Input as i32
+            "NAME, INPUT, ON_CUDA = {name:?}, {}, {}\n_library = ctypes.CDLL(str(pathlib.Path(__file__).with_name({shared:?})))\n",
+            Status::Input as i32,
+            if self.cuda.is_some() { "True" } else { "False" }
         );
         [
             ("pyproject.toml".to_owned(), manifest.to_owned()),
@@ -71,18 +72,49 @@ backend-path = [\".\"]
 
     /// The functions, apart from what they call: a kernel may have the name of anything that Python has.
     fn module(&self) -> String {
-        let head = "\"\"\"Kernels for tensors whose extents are known when they are called. Written by `dietcode build-lib`.
+        let on_devices = match self.cuda {
+            Some(_) => {
+                "
+All arrays may be on one CUDA device instead, with `__dlpack__` or `__cuda_array_interface__`. `stream` is the handle of one of its streams, an
+integer; None: the one that arrays name by the latter, or else the default stream. The kernel may still run when a function returns. `device` is
+the number of the device where only `__cuda_array_interface__` is known.
+"
+            }
+            None => "",
+        };
+        let head = format!(
+            "\"\"\"Kernels for tensors whose extents are known when they are called. Written by `dietcode build-lib`.
 
 An array is anything with `__array_interface__` or `__dlpack__` in host memory, and is not copied; an output is written in place. `threads` is
 the number of threads; 0: as many as DIETCODE_NUM_THREADS says, or else as there are cores. What is wrong with a call is a ValueError or a
 TypeError, before anything is written; a RuntimeError says that it cannot be carried out here.
-\"\"\"
+{on_devices}\"\"\"
 
 from ._call import call as _call, version
-";
+"
+        );
         let names = free(self.kernels.iter().map(|kernel| &*kernel.def.name));
-        head.to_owned()
-            + &self.kernels.iter().zip(names).map(|(kernel, name)| function(kernel, &name)).collect::<String>()
+        head + &self.kernels.iter().zip(names).map(|(kernel, name)| self.wrapper(kernel, &name)).collect::<String>()
+    }
+
+    /// A function that checks what C cannot, and calls the library's.
+    fn wrapper(&self, Exported { def, annotated, .. }: &Exported, name: &str) -> String {
+        let (arguments, Besides { threads, stream, device, .. }) = arguments(def);
+        let names = free(arguments.iter().map(|Arguments { data, .. }| &**data)).join(", ");
+        let text = header::description(def, annotated, |dtype| (dtype.name(), ""))
+            .replace('\\', "\\\\")
+            .replace("\"\"\"", "\\\"\\\"\\\"");
+        let doc: String = text.trim().lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n").collect();
+        let (taken, passed) = match self.cuda {
+            Some(_) => (format!(", {stream}=None, {device}=0"), format!(", stream={stream}, device={device}")),
+            None => (String::new(), String::new()),
+        };
+        format!(
+            "\n\ndef {name}({names}, *, {threads}=0{taken}):\n    \"\"\"{}    \"\"\"\n    _call({:?}, {}, ({names},), {threads}{passed})\n",
+            doc.trim_start(),
+            def.name,
+            parameters(def)
+        )
     }
 }
 
@@ -99,23 +131,6 @@ fn behind_imports(module: &str, lines: &str) -> String {
     let at = module.rfind("\nimport ").map_or(0, |import| import + 1);
     let end = module[at..].find('\n').map_or(module.len(), |line| at + line + 1);
     format!("{}\n{lines}{}", &module[..end], &module[end..])
-}
-
-/// A function that checks what C cannot, and calls the library's.
-fn function(Exported { def, annotated, .. }: &Exported, name: &str) -> String {
-    let (arguments, threads, _) = arguments(def);
-    let names = free(arguments.iter().map(|Arguments { data, .. }| &**data)).join(", ");
-    let text = header::description(def, annotated, |dtype| (dtype.name(), ""))
-        .replace('\\', "\\\\")
-        .replace("\"\"\"", "\\\"\\\"\\\"");
-    let doc: String = text.trim().lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n").collect();
-    format!(
-        "\n\ndef {}({names}, *, {threads}=0):\n    \"\"\"{}    \"\"\"\n    _call({:?}, {}, ({names},), {threads})\n",
-        name,
-        doc.trim_start(),
-        def.name,
-        parameters(def)
-    )
 }
 
 /// `(name, element type, rank, whether it is written)` of each parameter.

@@ -1,7 +1,8 @@
 use dietcode_syntax::{KernelDef, scan};
 
-use super::{Exported, Library, check_names, check_package};
+use super::{Devices, Exported, Library, check_names, check_package};
 use crate::instance::Instance;
+use crate::machine::cuda::ComputeCapability;
 
 fn library(source: &str) -> Library {
     let annotated = scan(source).unwrap().remove(0);
@@ -9,7 +10,7 @@ fn library(source: &str) -> Library {
     let shapes = vec![("one \"quoted\" \\ shape".into(), Instance::of(&def, &[]).unwrap())];
     let kernel =
         Exported { def, annotated, config: "/c/\"k\".json".into(), provenance: "a \\ \"default\"".into(), shapes };
-    Library { name: "mine".into(), provenance: "dietcode */ 1".into(), kernels: vec![kernel] }
+    Library { name: "mine".into(), provenance: "dietcode */ 1".into(), kernels: vec![kernel], cuda: None }
 }
 
 fn source_of<'a>(sources: &'a [(&str, String)], name: &str) -> &'a str {
@@ -52,6 +53,41 @@ int mine_k_candidate(
 }
 
 #[test]
+fn a_library_for_devices_has_a_function_more_and_says_what_it_takes() {
+    let source = ODD.replace("threads_shape", "stream");
+    let mut mine = library(&source);
+    assert!(!mine.header().contains("_cuda(") && !mine.header().contains("CUDA_HOST"));
+    assert!(source_of(&mine.sources("libmine.so"), "build.rs").contains(".allow_untuned().compile();"));
+    let sm_80: ComputeCapability = "sm_80".parse().unwrap();
+    mine.cuda = Some(Devices { capabilities: vec![sm_80, "sm_90".parse().unwrap()], emulated: false });
+    let header = mine.header();
+    let declaration = "
+/* The same on a CUDA device. */
+int mine_k_cuda(
+    const float *threads, const int64_t threads_shape[1], const int64_t *threads_strides,
+    float stream,
+    uint16_t *y, const int64_t y_shape[1], const int64_t *y_strides,
+    int device, void *stream_);
+";
+    assert!(header.contains(declaration) && !header.contains("CUDA_HOST"), "{header}");
+    assert!(header.contains("\n * function returns MINE_UNAVAILABLE.\n */"), "{header}");
+    let sources = mine.sources("libmine.so");
+    let functions = source_of(&sources, "src/lib.rs");
+    assert!(functions.contains("call_on_device(&kernels::k::KERNEL, operands, device, stream_)"), "{functions}");
+    syn::parse_file(functions).unwrap();
+    let build = source_of(&sources, "build.rs");
+    assert!(build.contains(".allow_untuned().cuda([\"sm_80\", \"sm_90\"]).compile();"), "{build}");
+    let files = mine.python("libmine.so", "1.2.3");
+    let module = files.iter().find(|(name, _)| name == "mine/__init__.py").map(|(_, text)| text).unwrap();
+    assert!(module.contains("def k(threads, stream, y, *, threads_=0, stream_=None, device=0):\n"), "{module}");
+    assert!(module.contains("(threads, stream, y,), threads_, stream=stream_, device=device)\n"), "{module}");
+    mine.cuda = Some(Devices { capabilities: Vec::new(), emulated: true });
+    let header = mine.header();
+    assert!(header.contains("and no status: the emulated one. */\n    MINE_CUDA_HOST = -1\n};"), "{header}");
+    assert!(source_of(&mine.sources("libmine.so"), "build.rs").contains(".allow_untuned().cuda_host().compile();"));
+}
+
+#[test]
 fn the_package_has_the_nest_as_it_is_written_with_the_config_where_it_stands() {
     let library = library(ODD);
     let sources = library.sources("libmine.so");
@@ -76,18 +112,22 @@ pub fn k(threads: &[f32; N], threads_shape: f32, y: &mut [bf16; N]) {
 #[test]
 fn names_that_two_functions_would_have_are_refused() {
     let [a, b] = ["a.json", "b.json"].map(std::path::Path::new);
-    check_names("mine", &[(a, "dense"), (b, "dense2")]).unwrap();
-    let refused = |kernels: &[_]| check_names("mine", kernels).unwrap_err().to_string();
+    check_names("mine", &[(a, "dense"), (b, "dense2")], true).unwrap();
+    let refused = |kernels: &[_]| check_names("mine", kernels, false).unwrap_err().to_string();
     assert!(refused(&[(a, "dense"), (b, "Dense")]).starts_with("b.json: found a kernel `Dense`, and a.json has one"));
     assert!(refused(&[(a, "error_message")]).contains("a function mine_error_message of its own"));
     let of_another = refused(&[(b, "dense_candidate"), (a, "dense")]);
     let own =
         "b.json: found a kernel `dense_candidate`, but the library has a function mine_dense_candidate of `dense`";
     assert!(of_another.starts_with(own), "{of_another}");
-    check_names("mine", &[(a, "dense_candidate"), (b, "dense2")]).unwrap();
-    let constant = check_names("K", &[(a, "OK")]).unwrap_err().to_string();
+    check_names("mine", &[(a, "dense_candidate"), (b, "dense2")], false).unwrap();
+    let on_cuda = &[(a, "dense_cuda"), (b, "dense")];
+    check_names("mine", on_cuda, false).unwrap();
+    let refused = check_names("mine", on_cuda, true).unwrap_err().to_string();
+    assert!(refused.contains("the library has a function mine_dense_cuda of `dense`"), "{refused}");
+    let constant = check_names("K", &[(a, "OK")], false).unwrap_err().to_string();
     assert!(constant.contains("K_OK is a constant of the library's header"), "{constant}");
-    check_names("k", &[(a, "OK")]).unwrap();
+    check_names("k", &[(a, "OK")], false).unwrap();
 }
 
 #[test]
@@ -122,7 +162,7 @@ fn names_of_python_are_free_and_nothing_ends_a_docstring() {
             "mine/explore.py",
             "import numpy as np\n\nfrom mine._call import call, candidates\n\nKERNELS = {\n    \"lambda\": ([(\"threads\", \"f32\", 1, False), (\"is\", \"f32\", 0, False), (\"y\", \"bf16\", 1, True)], 2, [\n            (\"one \\\"quoted\\\" \\\\ shape\", [[4], [], [4]], 4.0, 33),\n        ]),\n}\n\nSEED = ",
         ),
-        ("mine/_call.py", "import pathlib\n\nNAME, INPUT = \"mine\", 1\n_library = ctypes."),
+        ("mine/_call.py", "import pathlib\n\nNAME, INPUT, ON_CUDA = \"mine\", 1, False\n_library = ctypes."),
     ] {
         assert!(parts.iter().any(|(name, text)| *name == file && text.contains(lines)), "{file}: {parts:?}");
     }

@@ -169,7 +169,7 @@ fn what_was_not_compiled_is_named() {
     let message = "dense: micro-kernel `unemulated` on cuda-host: `device_only` was not compiled for the emulated device; add \
                    `.cuda_host()` in build.rs and build again";
     assert_eq!(error(&fake::UNEMULATED).to_string(), message);
-    assert_eq!(error(&fake::LOST).to_string(), "dense: there is no CUDA micro-kernel 8, there are 8");
+    assert_eq!(error(&fake::LOST).to_string(), "dense: there is no CUDA micro-kernel 9, there are 9");
     let none = error(&crate::fake::GOOD);
     assert_eq!(none.kind(), ErrorKind::Unavailable);
     assert_eq!(none.to_string(), "dense: there is no CUDA code: its config has no CUDA target");

@@ -139,7 +139,7 @@ const fn micro_kernel(name: &'static str, launches: &'static [CudaLaunch]) -> Cu
 const COVER: fn(&[i64]) -> i64 = |shape| shape[0].saturating_add(ROWS - 1) / ROWS;
 const CUBIN: CudaImage<'static> = CudaImage { bytes: &[0; 8], capabilities: &[(8, 0), (9, 0)], ptx: None };
 
-static ROWS_OF_TABLE: [CudaMicroKernel; 8] = [
+static ROWS_OF_TABLE: [CudaMicroKernel; 9] = [
     micro_kernel("whole", &[launch("whole", COVER, Some(whole))]),
     micro_kernel("persistent", &[CudaLaunch { persistent: true, ..launch("whole", COVER, Some(whole)) }]),
     CudaMicroKernel {
@@ -152,6 +152,12 @@ static ROWS_OF_TABLE: [CudaMicroKernel; 8] = [
     micro_kernel("unemulated", &[launch("device_only", COVER, None)]),
     CudaMicroKernel { image: Some(CUBIN), ..micro_kernel("ampere", &[launch("whole", COVER, Some(whole))]) },
     micro_kernel("crowded", &[CudaLaunch { threads: 2048, ..launch("whole", COVER, Some(whole)) }]),
+    CudaMicroKernel {
+        uses_workspace: true,
+        workspace_bytes: |_| 1024,
+        image: Some(CUBIN),
+        ..micro_kernel("split ampere", &[launch("halves", |_| 2, Some(halves)), launch("add", |_| 1, Some(add))])
+    },
 ];
 
 /// A kernel `dense` whose dispatcher always picks the same row.
@@ -174,7 +180,8 @@ dense! {
     UNEMULATED: 5;
     AMPERE: 6;
     CROWDED: 7;
-    LOST: 8;
+    SPLIT_AMPERE: 8;
+    LOST: 9;
 }
 
 /// Whole sums on devices before 8.0, split ones on others.

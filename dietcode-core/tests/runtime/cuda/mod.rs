@@ -5,6 +5,7 @@ mod compiled;
 mod devices;
 mod fake;
 mod launches;
+mod lent;
 mod names;
 #[cfg(feature = "compiler")]
 mod registry;

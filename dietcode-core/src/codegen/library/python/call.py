@@ -37,8 +37,8 @@ class _Versioned(ctypes.Structure):
 
 _READ_ONLY = 1
 
-# Memory that DLPack calls the CPU's, or that a driver has pinned there.
-_HOST = (1, 3)
+# Memory that DLPack calls the CPU's, or that a driver has pinned there; memory of a CUDA device, or managed by its driver.
+_HOST, _DEVICE = (1, 3), (2, 13)
 # Element types: as typestr, as DLPack's code and bits.
 _TYPES = {
     "f32": ("<f4", (2, 32)),
@@ -66,14 +66,13 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes
 _is_called.restype, _is_called.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
 
 
-def _by_interface(array, element, is_written):
-    """Address, shape and strides in elements by `__array_interface__`."""
-    interface = array.__array_interface__
+def _by_interface(interface, element, is_written):
+    """Address, shape and strides in elements by `__array_interface__` or `__cuda_array_interface__`."""
     if interface["typestr"] != _TYPES[element][0]:
         raise ValueError(f"must have elements of {element}, but has {interface['typestr']}")
     data = interface.get("data")
     if not isinstance(data, tuple) or len(data) != 2:
-        raise ValueError(f"has __array_interface__ with data {data!r}, expected (address, whether it is read-only)")
+        raise ValueError(f"has an interface with data {data!r}, expected (address, whether it is read-only)")
     address, is_read_only = data
     if is_written and is_read_only:
         raise ValueError(_NOT_WRITABLE)
@@ -85,20 +84,28 @@ def _by_interface(array, element, is_written):
     return address, shape, strides
 
 
-def _capsule(array):
+def _place(array):
+    """The number of the CUDA device that DLPack says an array is on; None: host memory."""
+    device, number = array.__dlpack_device__()
+    if device in _HOST:
+        return None
+    if ON_CUDA and device in _DEVICE:
+        return number
+    expected = "host memory or that of a CUDA device" if ON_CUDA else "host memory"
+    raise ValueError(f"is in the memory of a device (of DLPack's type {int(device)}), expected {expected}")
+
+
+def _capsule(array, **options):
     """Of DLPack 1.0, which says what cannot be written; of arrays that do not know it, as they have it."""
     try:
-        return array.__dlpack__(max_version=(1, 0))
+        return array.__dlpack__(max_version=(1, 0), **options)
     except TypeError:
-        return array.__dlpack__()
+        return array.__dlpack__(**options)
 
 
-def _by_dlpack(array, element, is_written, kept):
-    """The same by `__dlpack__`."""
-    device, _ = array.__dlpack_device__()
-    if device not in _HOST:
-        raise ValueError(f"is in the memory of a device (of DLPack's type {int(device)}), expected host memory")
-    capsule = _capsule(array)
+def _by_dlpack(array, place, stream, element, is_written, kept):
+    """The same by `__dlpack__`; what is on a device may be used in the order of a stream."""
+    capsule = _capsule(array) if place is None else _capsule(array, stream=stream or 1)  # 1: the default one
     kept.append(capsule)  # It ends the loan of the memory when it goes.
     if _is_called(capsule, b"dltensor_versioned"):
         versioned = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
@@ -117,25 +124,56 @@ def _by_dlpack(array, element, is_written, kept):
     return (tensor.data or 0) + tensor.byte_offset, shape, strides
 
 
-def call(kernel, parameters, operands, threads, candidate=None):
-    arguments, kept = [], []
+def _is_by_cuda(array):
+    known = hasattr(array, "__array_interface__") or hasattr(array, "__dlpack__")
+    return ON_CUDA and not known and hasattr(array, "__cuda_array_interface__")
+
+
+def _stream_of(operands, stream):
+    """The stream that was asked for, or else the one that the arrays name."""
+    named = {operand.__cuda_array_interface__.get("stream") for operand in operands if _is_by_cuda(operand)} - {None}
+    if stream is None and len(named) > 1:
+        raise ValueError(f"its arrays name the streams {sorted(named)}, of which `stream` must choose one")
+    return named.pop() if stream is None and named else stream
+
+
+def _found(operand, stream, device, element, is_written, kept):
+    """Where an array is, None for host memory, its address, shape and strides in elements."""
+    if hasattr(operand, "__array_interface__"):
+        return None, *_by_interface(operand.__array_interface__, element, is_written)
+    if hasattr(operand, "__dlpack__"):
+        place = _place(operand)
+        return place, *_by_dlpack(operand, place, stream, element, is_written, kept)
+    if _is_by_cuda(operand):
+        return device, *_by_interface(operand.__cuda_array_interface__, element, is_written)
+    raise TypeError(f"is a {type(operand).__name__}, expected an array with __array_interface__ or __dlpack__")
+
+
+def _number(kernel, name, number, least, end):
     try:
-        threads = operator.index(threads)
+        number = operator.index(number)
     except TypeError as error:
-        raise TypeError(f"{kernel}: `threads` {error}") from None
-    if not -(2**31) <= threads < 2**31:
-        raise ValueError(f"{kernel}: cannot use {threads} threads")
+        raise TypeError(f"{kernel}: `{name}` {error}") from None
+    if not least <= number < end:
+        raise ValueError(f"{kernel}: cannot use {number} {name}")
+    return number
+
+
+def call(kernel, parameters, operands, threads, candidate=None, stream=None, device=0):
+    arguments, kept, places = [], [], {}
+    threads, device = (_number(kernel, name, of, -(2**31), 2**31) for name, of in (("threads", threads), ("device", device)))
+    try:
+        stream = _stream_of(operands, stream)
+    except ValueError as error:
+        raise ValueError(f"{kernel}: {error}") from None
+    stream = None if stream is None else _number(kernel, "stream", stream, 0, 2**64)
     for (name, element, rank, is_written), operand in zip(parameters, operands):
         try:
             if rank == 0:
                 arguments.append(_SCALARS.get(element, _integer)(operand))
                 continue
-            if hasattr(operand, "__array_interface__"):
-                address, shape, strides = _by_interface(operand, element, is_written)
-            elif hasattr(operand, "__dlpack__"):
-                address, shape, strides = _by_dlpack(operand, element, is_written, kept)
-            else:
-                raise TypeError(f"is a {type(operand).__name__}, expected an array with __array_interface__ or __dlpack__")
+            place, address, shape, strides = _found(operand, stream, device, element, is_written, kept)
+            places[name] = place
             if len(shape) != rank:
                 raise ValueError(f"must have {rank} dimensions, but has {len(shape)} (shape {list(shape)})")
         except TypeError as error:
@@ -145,10 +183,17 @@ def call(kernel, parameters, operands, threads, candidate=None):
         integers = ctypes.c_int64 * rank
         strides = integers(*strides) if strides is not None else None
         arguments += [ctypes.c_void_p(address), integers(*shape), strides]
-    function = f"{NAME}_{kernel}"
-    if candidate is not None:
-        function, arguments = function + "_candidate", [ctypes.c_int(candidate), *arguments]
-    status = getattr(_library, function)(*arguments, ctypes.c_int(threads))
+    if len(set(places.values())) > 1:
+        found = ", ".join(f"`{name}` is {'in host memory' if place is None else f'on cuda:{place}'}" for name, place in places.items())
+        raise ValueError(f"{kernel}: its tensors must be in one place, but {found}")
+    place, function = next(iter(places.values()), None), f"{NAME}_{kernel}"
+    if place is not None:
+        function, last = function + "_cuda", [ctypes.c_int(place), ctypes.c_void_p(stream)]
+    else:
+        last = [ctypes.c_int(threads)]
+        if candidate is not None:
+            function, arguments = function + "_candidate", [ctypes.c_int(candidate), *arguments]
+    status = getattr(_library, function)(*arguments, *last)
     if status:
         kind = ValueError if status == INPUT else RuntimeError
         raise kind(_text("error_message"))

@@ -36,6 +36,9 @@ pub(in crate::runtime) struct Context {
     pub(super) last_launch: Mutex<Option<String>>,
 }
 
+/// All that were used.
+static CONTEXTS: Mutex<Vec<(Key, &'static Context)>> = Mutex::new(Vec::new());
+
 /// What identifies a context.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
@@ -52,6 +55,13 @@ impl Context {
         find(Key::Driver(driver.cu_ctx().addr()), make)
     }
 
+    /// That of the primary context of a device, if it was used.
+    pub(super) fn primary(ordinal: usize) -> Option<&'static Context> {
+        let is_it = |driver: &Arc<CudaContext>| driver.ordinal() == ordinal && driver.is_primary();
+        let contexts = lock(&CONTEXTS);
+        contexts.iter().map(|(_, context)| *context).find(|context| context.driver.as_ref().is_some_and(is_it))
+    }
+
     /// That of the emulated device, as a device of a capability if one is given.
     pub(super) fn emulated(like: Option<(u32, u32)>) -> &'static Context {
         let make = || Ok(emulated(like));
@@ -60,7 +70,6 @@ impl Context {
 }
 
 fn find(key: Key, make: impl FnOnce() -> Result<Context>) -> Result<&'static Context> {
-    static CONTEXTS: Mutex<Vec<(Key, &'static Context)>> = Mutex::new(Vec::new());
     let mut contexts = lock(&CONTEXTS);
     if let Some((_, context)) = contexts.iter().find(|(known, _)| *known == key) {
         return Ok(context);

@@ -8,6 +8,7 @@ use super::device::Device;
 use super::failure;
 use super::loaded::{Code, Loaded, LoadedKernel, MostBlocks};
 use super::params::{MOST, Params};
+use super::resident::Resident;
 use crate::parallel::lock;
 use crate::runtime::Arg;
 use crate::runtime::cuda::memory::Memory;
@@ -47,9 +48,10 @@ pub unsafe fn launch(device: &Device, kernel: &LoadedKernel, extent: Extent<'_>,
     let grids = launching.grids(extent.blocks)?;
     launching.check_extents(args)?;
     let mut params = Params::new(args, extent.shape).map_err(|(var, value)| launching.too_long(var, value))?;
+    let is_lent = args.iter().any(|arg| matches!(arg.memory(), Memory::Device(_, Resident::Lent(_))));
     let _uses = device.stream.as_ref().map(|stream| launching.wait(stream, args)).transpose()?;
     let bytes = usize::try_from(extent.workspace_bytes).unwrap_or(0);
-    device.context.workspaces.with(device, bytes, |workspace| {
+    device.context.workspaces.with(device, (bytes, is_lent), |workspace| {
         if kernel.uses_workspace {
             params.set_workspace(workspace, bytes);
         }

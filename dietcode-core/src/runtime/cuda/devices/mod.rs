@@ -10,6 +10,7 @@ pub(in crate::runtime) mod resident;
 mod tensor;
 mod view;
 mod view_mut;
+pub(in crate::runtime) mod lent;
 mod loaded;
 mod launch;
 mod params;

@@ -12,6 +12,8 @@ pub(in crate::runtime) enum Resident<'a> {
     Read(CudaView<'a, u8>),
     /// An output.
     Write(CudaViewMut<'a, u8>),
+    /// Memory of a program in another language, which orders all uses of it by this stream, its own too.
+    Lent(Arc<CudaStream>),
 }
 
 impl Resident<'_> {
@@ -21,6 +23,7 @@ impl Resident<'_> {
             Resident::Emulated => Resident::Emulated,
             Resident::Read(view) => Resident::Read(view.slice(..)),
             Resident::Write(view) => Resident::Read(view.slice(..)),
+            Resident::Lent(stream) => Resident::Lent(Arc::clone(stream)),
         }
     }
 
@@ -30,6 +33,7 @@ impl Resident<'_> {
             Resident::Emulated => Resident::Emulated,
             Resident::Read(view) => Resident::Read(view.slice(..)),
             Resident::Write(view) => Resident::Write(view.slice_mut(..)),
+            Resident::Lent(stream) => Resident::Lent(Arc::clone(stream)),
         }
     }
 
@@ -39,13 +43,14 @@ impl Resident<'_> {
             Resident::Emulated => None,
             Resident::Read(view) => Some(view.stream()),
             Resident::Write(view) => Some(view.stream()),
+            Resident::Lent(stream) => Some(stream),
         }
     }
 
     /// Makes a stream wait until the memory may be used. What is returned, when dropped, lets others wait for that use.
     pub(super) fn use_on<'s>(&'s mut self, stream: &'s CudaStream) -> Option<SyncOnDrop<'s>> {
         match self {
-            Resident::Emulated => None,
+            Resident::Emulated | Resident::Lent(_) => None,
             Resident::Read(view) => Some(view.device_ptr(stream).1),
             Resident::Write(view) => Some(view.device_ptr_mut(stream).1),
         }

@@ -2,7 +2,8 @@
 //!
 //! A stream carries out what is launched on it in order, so the next call may use the buffer as soon as its launches stand
 //! behind those of the last one; the lock is held while they are put there. A buffer grows to the largest size that a
-//! micro-kernel has asked for on its stream. It goes when the stream has no other owner, at the next stream's first use.
+//! micro-kernel has asked for on its stream. It goes when the stream has no other owner, at the next stream's first use. A stream that a
+//! program in another language has lent may end after the call, so that nothing is kept for it.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
@@ -22,18 +23,19 @@ pub(super) struct Workspaces {
 }
 
 impl Workspaces {
-    /// Runs `launches` with at least `bytes` of device memory, which nothing else uses between them; none are needed for 0.
+    /// Runs `launches` with at least `bytes` of device memory, which nothing else uses between them; none are needed for 0. `is_lent`:
+    /// whether the stream may end after the call.
     pub(super) fn with<R>(
         &self,
         device: &Device,
-        bytes: usize,
+        (bytes, is_lent): (usize, bool),
         launches: impl FnOnce(*mut c_void) -> Result<R>,
     ) -> Result<R> {
         match &device.stream {
             _ if bytes == 0 => launches(std::ptr::null_mut()),
             None => self.with_emulated(bytes, launches),
-            // It is a stream of each thread under one name: nothing may be kept under that.
-            Some(stream) if stream.cu_stream() == PER_THREAD => {
+            // The default stream is always there. That of each thread has one name, under which nothing may be kept.
+            Some(stream) if stream.cu_stream() == PER_THREAD || (is_lent && !stream.cu_stream().is_null()) => {
                 launches(address(stream, &mut allocate(device, stream, bytes)?))
             }
             Some(stream) => {
