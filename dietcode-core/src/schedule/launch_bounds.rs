@@ -7,7 +7,7 @@ use crate::{Error, Result};
 const MOST_BLOCKS: i64 = 32;
 
 impl Schedule {
-    /// Makes the grid as large as the device holds at once; its blocks go on to further tiles.
+    /// Makes the grid as large as the device holds at once, if it is to be; its blocks go on to further tiles.
     ///
     /// ```text
     /// tile = blockIdx.x      →      for tile in blockIdx.x, blockIdx.x + gridDim.x, …
@@ -15,10 +15,10 @@ impl Schedule {
     ///
     /// # Errors
     /// No loop is bound to threads.
-    pub fn persistent(&mut self) -> Result<()> {
+    pub fn persistent(&mut self, is: bool) -> Result<()> {
         self.of_gpu("persistent")?;
-        self.persistent = true;
-        self.record(Instruction::Persistent);
+        self.persistent = is;
+        self.record(Instruction::Persistent(i64::from(is).into()));
         Ok(())
     }
 

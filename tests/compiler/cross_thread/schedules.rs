@@ -66,7 +66,7 @@ impl Parameters {
     pub(crate) fn unit(&self, def: &KernelDef, name: &str) -> Result<CudaUnit> {
         let mut schedule = self.schedule(def)?;
         if self.persistent {
-            schedule.persistent()?;
+            schedule.persistent(true)?;
         }
         cuda::translation_unit(def, name, &Lowered::of(schedule)?)
     }

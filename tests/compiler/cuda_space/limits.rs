@@ -48,7 +48,7 @@ fn each_limit_of_a_device_has_its_sentence() {
         (
             plain,
             &[("i_thread", 32), ("j_thread", 32), ("i_inner", 8), ("j_inner", 8)],
-            "registers of a block: it takes 94208 registers, the target allows 65536",
+            "registers of a multiprocessor: it takes 94208 registers of blocks that it shall hold, the target allows 65536",
         ),
         (plain, &[("j_thread", 32), ("i_outer", 65)], "innermost factor: it takes 65 iterations, the target allows 64"),
         (plain, &[("j_thread", 32), ("i_inner", 64), ("j_inner", 32)], "2048 copies, more than 1024"),

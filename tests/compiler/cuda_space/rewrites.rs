@@ -107,6 +107,34 @@ fn what_has_no_loop_to_share_out_is_one_thread_of_one_block() {
     assert_eq!((nests.len(), nests[0].threads(), nests[0].grid.is_none()), (1, 1, true));
 }
 
+/// The two loops between blocks along each of which one input stays the same are gone through in tiles.
+#[test]
+fn blocks_come_in_the_order_and_number_that_is_decided() {
+    for (name, pair) in [("dense", "i_0, j_0"), ("batch_matmul", "i_0, j_0"), ("conv2d", "o_0, w_0")] {
+        let space = space(&kernel(name), device("sm_80"));
+        let sketch = sketch(&space, "raster_rows");
+        let decided = |decisions: &[(&str, i64)]| with(&sketch, decisions);
+        let trace = decided(&[("raster_rows", 4), ("raster_columns", 2), ("min_blocks", 3), ("persistent", 1)]);
+        let text = primitives(&space, &trace);
+        assert!(text.contains(&format!("block = fuse({pair})\nrasterize(block, 4 x 2)")), "{text}");
+        assert!(text.contains("min_blocks(3)\npersistent(1)"), "{text}");
+        let lowered = |trace: &Trace| space.apply(trace).unwrap_or_else(|e| panic!("{e}"));
+        let nest = lowered(&trace).nest().clone();
+        assert_eq!((nest.persistent, nest.min_blocks), (true, 3));
+        // How wide tiles of one row are makes no difference, and all else does.
+        let hash = |decisions: &[(&str, i64)]| lowered(&decided(decisions)).hash;
+        assert_eq!(hash(&[("raster_columns", 8)]), hash(&[]));
+        for other in ["raster_rows", "min_blocks", "persistent"] {
+            let value = if other == "persistent" { 1 } else { 2 };
+            assert_ne!(hash(&[(other, value)]), hash(&[]), "{other}");
+        }
+        let odd = Trace::new([&trace.instructions[..], &[Instruction::Persistent(2.into())]].concat());
+        let refused =
+            space.apply(&odd.with(trace.decisions.clone())).expect_err("it is no number of these").to_string();
+        assert!(refused.contains("persistent: it is 2, expected 0 or 1"), "{refused}");
+    }
+}
+
 /// A loop by another name is the same code; another size, or copies that overlap, are not.
 #[test]
 fn equal_hashes_are_equal_code() {

@@ -12,15 +12,16 @@ use crate::schedule::Schedule;
 pub(super) struct Pair<'a> {
     pub(super) names: [&'a Name; 2],
     pub(super) extents: [Expr; 2],
-    /// The tiles in which the pair is gone through; none: row by row.
+    /// The tiles in which the pair is gone through; none, or tiles of one row: row by row.
     pub(super) raster: Option<[i64; 2]>,
 }
 
 /// Binds both loops of a pair around a statement, from the number of the iteration.
 pub(super) fn bind(schedule: &Schedule, pair: &Pair<'_>, number: &Expr, body: Stmt) -> Stmt {
     match pair.raster {
-        Some(tile) => in_tiles(schedule, pair, tile, number, body),
-        None => {
+        // Tiles of one row lie in it one after the other.
+        Some(tile) if tile[0] > 1 => in_tiles(schedule, pair, tile, number, body),
+        _ => {
             let inner = &pair.extents[1];
             let body = let_(pair.names[1], number.clone().rem(inner.clone()), body);
             let_(pair.names[0], number.clone().div(inner.clone()), body)

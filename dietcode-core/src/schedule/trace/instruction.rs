@@ -141,8 +141,8 @@ pub enum Instruction {
         /// Elements that a thread copies at once.
         lanes: Size,
     },
-    /// See [`crate::schedule::Schedule::persistent`].
-    Persistent,
+    /// See [`crate::schedule::Schedule::persistent`]: 1, or 0 where the grid covers the output.
+    Persistent(Size),
     /// See [`crate::schedule::Schedule::min_blocks`].
     MinBlocks(Size),
     /// See [`crate::schedule::Schedule::enter_postproc`].
@@ -174,6 +174,7 @@ impl Instruction {
             | Instruction::VectorizeStore(size)
             | Instruction::StageStore(size)
             | Instruction::VectorizeFetch { lanes: size, .. }
+            | Instruction::Persistent(size)
             | Instruction::MinBlocks(size) => vec![size],
             Instruction::Rasterize { tile, .. } => tile.iter().collect(),
             Instruction::StreamK { shares, waves, .. } => vec![shares, waves],
@@ -254,7 +255,7 @@ impl Display for Instruction {
             Instruction::VectorizeStore(lanes) => write!(f, "vectorize_store({lanes})"),
             Instruction::StageStore(pad) => write!(f, "stage_store({pad})"),
             Instruction::VectorizeFetch { stage, lanes } => write!(f, "vectorize_fetch({stage}, {lanes})"),
-            Instruction::Persistent => write!(f, "persistent()"),
+            Instruction::Persistent(is) => write!(f, "persistent({is})"),
             Instruction::MinBlocks(blocks) => write!(f, "min_blocks({blocks})"),
             Instruction::EnterPostproc => write!(f, "enter_postproc()"),
         }

@@ -112,7 +112,10 @@ impl Trace {
             Instruction::VectorizeStore(lanes) => schedule.vectorize_store(size(lanes)?),
             Instruction::StageStore(pad) => schedule.stage_store(size(pad)?),
             Instruction::VectorizeFetch { stage, lanes } => schedule.vectorize_fetch(stage, size(lanes)?),
-            Instruction::Persistent => schedule.persistent(),
+            Instruction::Persistent(is) => match size(is)? {
+                is @ (0 | 1) => schedule.persistent(is == 1),
+                other => Err(Error::input(format!("persistent: it is {other}, expected 0 or 1"))),
+            },
             Instruction::MinBlocks(blocks) => schedule.min_blocks(size(blocks)?),
             Instruction::EnterPostproc => {
                 schedule.enter_postproc();

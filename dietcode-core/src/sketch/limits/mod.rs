@@ -13,9 +13,10 @@
 //! | `threads`               | cuda   | threads of a block                              | of a block of the device           | yes  |
 //! | `threads of a multiprocessor` | cuda | threads of as many blocks as it shall hold  | of a multiprocessor                | yes  |
 //! | `registers of a thread` | cuda   | of its arrays, and the addresses and operands         | of a thread                        | yes  |
-//! | `registers of a block`  | cuda   | the same, for all of its threads                | of a block                         |      |
+//! | `registers of a multiprocessor` | cuda | of the threads of as many blocks as it shall hold | of a multiprocessor        |      |
 //! | `vector registers`      | cpu    | of the accumulators that live at once           | all but [`registers::OPERANDS`]    |      |
 //! | `shared memory`         | cuda   | bytes of all tiles that live at once            | of a block whose launch opts in    | yes  |
+//! | `shared memory of a multiprocessor` | cuda | of as many blocks as it shall hold     | of a multiprocessor                |      |
 //! | `parts of tiles`        | cuda   | bytes of all parts that blocks leave            | [`memory::MOST_PARTS`]             |      |
 //! | `second-level cache`    | cpu    | bytes of all panels that live at once           | of one core                        | yes  |
 //! | `first-level cache`     | cpu    | bytes that one register tile leaves for the next | of one core                       |      |
@@ -79,9 +80,21 @@ pub(super) struct Kernel<'a> {
     pub(super) extents: &'a BTreeMap<Name, Vec<i64>>,
 }
 
+impl Kernel<'_> {
+    /// What as many blocks take as a multiprocessor shall hold.
+    fn of_blocks(&self, of_block: i64) -> i64 {
+        self.nest.min_blocks.saturating_mul(of_block)
+    }
+}
+
+/// The same before anything is lowered.
+fn of_blocks(assignment: &Assignment<'_>, of_block: i64) -> i64 {
+    assignment.size(&assignment.footprint.min_blocks).saturating_mul(of_block)
+}
+
 /// The table; what is measured in no time stands in front.
 #[rustfmt::skip]
-static LIMITS: [Limit; 17] = [
+static LIMITS: [Limit; 18] = [
     row(("tile", "elements behind the longest extent", DRAWN),
         |_, _| Some(0), axes::bound_of_tile, axes::tile),
     row(("parts of a sum", "parts", DRAWN),
@@ -110,21 +123,24 @@ static LIMITS: [Limit; 17] = [
         |assignment| assignment.threads(), |kernel| kernel.nest.threads()),
     row(("threads of a multiprocessor", "threads of blocks that it shall hold", HARD),
         |target, _| Some(target.cuda()?.threads_per_sm.into()),
-        |assignment| assignment.size(&assignment.footprint.min_blocks).saturating_mul(assignment.threads()),
-        |kernel| kernel.nest.min_blocks.saturating_mul(kernel.nest.threads())),
+        |assignment| of_blocks(assignment, assignment.threads()), |kernel| kernel.of_blocks(kernel.nest.threads())),
     row(("registers of a thread", "registers", HARD),
         |target, _| Some(target.cuda()?.registers_per_thread.into()),
         registers::bound_of_thread, registers::of_thread),
-    row(("registers of a block", "registers", DRAWN),
-        |target, _| Some(target.cuda()?.registers_per_block.into()),
-        |assignment| registers::bound_of_thread(assignment).saturating_mul(assignment.threads()),
-        |kernel| registers::of_thread(kernel).saturating_mul(kernel.nest.threads())),
+    row(("registers of a multiprocessor", "registers of blocks that it shall hold", DRAWN),
+        |target, _| Some(target.cuda()?.registers_per_sm.into()),
+        |assignment| of_blocks(assignment, registers::bound_of_thread(assignment).saturating_mul(assignment.threads())),
+        |kernel| kernel.of_blocks(registers::of_thread(kernel).saturating_mul(kernel.nest.threads()))),
     row(("vector registers", "registers", DRAWN),
         |target, _| Some((target.cpu()?.vector_registers - registers::OPERANDS).max(1)),
         registers::bound_of_vectors, registers::of_vectors),
     row(("shared memory", "bytes", HARD),
         |target, _| Some(target.cuda()?.shared_per_block_opt_in.into()),
         memory::bound_of_shared, |kernel| kernel.nest.scratch_bytes(&kernel.nest.parameters)),
+    row(("shared memory of a multiprocessor", "bytes of blocks that it shall hold", DRAWN),
+        |target, _| Some(target.cuda()?.shared_per_sm.into()),
+        |assignment| of_blocks(assignment, memory::bound_of_shared(assignment)),
+        |kernel| kernel.of_blocks(kernel.nest.scratch_bytes(&kernel.nest.parameters))),
     row(("parts of tiles", "bytes", DRAWN),
         |target, _| target.cuda().map(|_| memory::MOST_PARTS),
         memory::bound_of_parts, memory::parts),

@@ -62,6 +62,15 @@ fn shares_of_steps_and_their_waves_are_choices() {
 }
 
 #[test]
+fn the_order_of_blocks_and_where_they_are_held_change() {
+    let (bounded, values) = drawn(&space(DENSE, gpu()), "i_vthread");
+    let order = changed(&bounded, &values, &parallel::moves(&bounded.footprint, &values));
+    assert_eq!(order, names(&["raster_rows", "raster_columns"]));
+    let others = changed(&bounded, &values, &choice::moves(&bounded.footprint, &values));
+    assert!(names(&["min_blocks", "persistent"]).is_subset(&others), "{others:?}");
+}
+
+#[test]
 fn tiles_of_threads_are_left_alone() {
     let (bounded, values) = drawn(&space(DENSE, gpu()), "i_vthread");
     let moves = tile_size::moves(&bounded.footprint, &values);

@@ -9,14 +9,14 @@
 //! It applies to every block with a spatial axis that no other rule has tiled. What has none and sums nothing is one thread's, which
 //! is no matter of sizes (`postproc/rewrite_unbound_block.rs`).
 //!
-//! Neighbouring threads have neighbours of the output. A sum stays in its thread, and is shared by blocks where `AddRFactor`
+//! Whether a block goes on to further tiles is a decision, too. Neighbouring threads have neighbours of the output. A sum stays in its thread, and is shared by blocks where `AddRFactor`
 //! asked for it.
 //!
 //! Source: `AutoBind` of MetaSchedule.
 
 use dietcode_syntax::Role;
 
-use super::gpu::{self, Piece};
+use super::gpu::{self, Blocks, Piece};
 use super::{Applied, PartialSketch, Rule, TILED, unmet, variable};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
@@ -53,18 +53,17 @@ fn bound(mut partial: PartialSketch, block: &Block, contiguous: &Name) -> Partia
         Role::Reduce if shared.as_ref() == Some(&iter.name) => vec![Piece::Sampled(Level::Split)],
         _ => Vec::new(),
     };
-    let into = variable(contiguous, Level::Thread);
-    let (candidates, weights) = (THREADS.to_vec(), vec![1.0; THREADS.len()]);
-    partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
+    gpu::number(&mut partial, &variable(contiguous, Level::Thread), &THREADS);
     let splits = gpu::tile(&mut partial, block, pieces);
     let at = |level| splits.at(level);
     let [parts, threads] = [Level::Split, Level::Thread].map(at);
-    let [blocks, sums] = [Role::Spatial, Role::Reduce].map(|role| splits.outermost(role));
-    gpu::reorder(&mut partial, [&parts, &blocks, &threads, &sums].into_iter().flatten().cloned().collect());
+    let (blocks, sums) = (Blocks::of(block, &splits), splits.outermost(Role::Reduce));
+    gpu::reorder(&mut partial, [&parts, &blocks.loops, &threads, &sums].into_iter().flatten().cloned().collect());
     let thread = gpu::bind(&mut partial, &parts, &blocks, &threads).expect("the contiguous axis has threads");
     if block.reduction.is_some() {
         gpu::accumulate(&mut partial, block, thread);
     }
     partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
+    gpu::persistent(&mut partial);
     partial
 }

@@ -145,16 +145,62 @@ fn size(axis: &Name, pieces: &[Piece]) -> Size {
     Size(pieces.iter().map(part).collect())
 }
 
+/// One of a few numbers, each as likely as the others.
+pub(super) fn number(partial: &mut PartialSketch, into: &str, candidates: &[i64]) -> Size {
+    let (into, weights) = (Name::from(into), vec![1.0; candidates.len()]);
+    let candidates = candidates.to_vec();
+    partial.instructions.push(Instruction::SampleCategorical { into: into.clone(), candidates, weights });
+    Size(vec![Part::Var(into)])
+}
+
 /// Puts the loops into an order.
 pub(super) fn reorder(partial: &mut PartialSketch, order: Vec<Name>) {
     partial.loops.sort_by_key(|l| order.iter().position(|name| *name == l.name));
     partial.instructions.push(Instruction::Reorder(order));
 }
 
+/// The loops between blocks in the order of the grid, and the two of them whose tiles share what they read, which are the last two.
+pub(super) struct Blocks {
+    pub(super) loops: Vec<Name>,
+    pair: Option<[Name; 2]>,
+}
+
+impl Blocks {
+    /// Those of all axes. Along the last axis, and along the last one before it that is like that, one input moves and another
+    /// stays the same, and it is not the same one: so neighbours in one row of tiles share the one, neighbours in a column the other.
+    pub(super) fn of(block: &Block, splits: &Splits) -> Blocks {
+        let mut loops = splits.outermost(Role::Spatial);
+        let spatial: Vec<Name> = iters(block).into_iter().filter(|i| i.role == Role::Spatial).map(|i| i.name).collect();
+        let reads = block.update_reads();
+        let moves = |index: &[Expr], name: &Name| index.iter().any(|e| e.uses(name));
+        let alone = |a: &Name, b: &Name| reads.iter().any(|(_, index)| moves(index, a) && !moves(index, b));
+        let pair = spatial.split_last().and_then(|(column, others)| {
+            let row = others.iter().rfind(|row| alone(row, column) && alone(column, row))?;
+            Some([row, column].map(|axis| splits.of(axis).loops[0].clone()))
+        });
+        loops.sort_by_key(|name| pair.as_ref().is_some_and(|pair| pair.contains(name)));
+        Blocks { loops, pair }
+    }
+
+    /// One loop of them; the last two are gone through in tiles, whose sizes are decisions.
+    fn fuse(&self, partial: &mut PartialSketch) -> Option<Name> {
+        let Some(pair) = &self.pair else { return partial.fuse_all(&self.loops, "block") };
+        let name = partial.fuse_all(pair, "block")?;
+        let tile = RASTER.map(|size| number(partial, size, &RASTER_SIZES));
+        partial.instructions.push(Instruction::Rasterize { name: name.clone(), tile });
+        let others = self.loops.iter().filter(|name| !pair.contains(name)).cloned();
+        partial.fuse_all(&others.chain([name]).collect::<Vec<Name>>(), "block")
+    }
+}
+
+/// The decisions in how high and how wide tiles blocks of the grid follow each other.
+pub(in crate::sketch) const RASTER: [&str; 2] = ["raster_rows", "raster_columns"];
+pub(in crate::sketch) const RASTER_SIZES: [i64; 4] = [1, 2, 4, 8];
+
 /// Fuses what lies between blocks and what lies between threads, and binds both and the parts of a shared sum; returns the loop
 /// over threads.
-pub(super) fn bind(partial: &mut PartialSketch, split: &[Name], blocks: &[Name], threads: &[Name]) -> Option<Name> {
-    let block = partial.fuse_all(blocks, "block");
+pub(super) fn bind(partial: &mut PartialSketch, split: &[Name], blocks: &Blocks, threads: &[Name]) -> Option<Name> {
+    let block = blocks.fuse(partial);
     let thread = partial.fuse_all(threads, "thread");
     split.iter().chain(&block).for_each(|name| partial.set_kind(name, ForKind::BlockIdx));
     thread.iter().for_each(|name| partial.set_kind(name, ForKind::ThreadIdx));
@@ -171,13 +217,8 @@ pub(super) fn stream(partial: &mut PartialSketch, thread: Name, steps: &[Name]) 
     };
     let step = partial.fuse_all(steps, "step").expect("a block that sums");
     let shares = i64::from(device(partial).map_or(1, |device| device.multiprocessors));
-    let mut number = |into: &str, candidates: Vec<i64>| {
-        let (into, weights) = (Name::from(into), vec![1.0; candidates.len()]);
-        partial.instructions.push(Instruction::SampleCategorical { into: into.clone(), candidates, weights });
-        Size(vec![Part::Var(into)])
-    };
-    let shares = number(STREAM_SHARES, [1, 2, 4].map(|blocks| blocks * shares).to_vec());
-    let waves = number(STREAM_WAVES, WAVES.to_vec());
+    let shares = number(partial, STREAM_SHARES, &[1, 2, 4].map(|blocks| blocks * shares));
+    let waves = number(partial, STREAM_WAVES, &WAVES);
     let into = ["share", "piece"].map(|part| partial.fresh(&format!("{tile}_{part}")));
     let own = partial.fresh(&format!("{step}_own"));
     let [share, piece] = into;
@@ -218,10 +259,7 @@ pub(super) fn stage(
             let pad = if tile.swizzle > 0 { 0 } else { tile.pad };
             let own = partial.cache_read(block, &buffer.name, Staging::Shared(SharedTile { pad, ..tile }));
             if tile.swizzle > 0 {
-                let into = Name::from(format!("{}_pad", buffer.name));
-                let pad = Size(vec![Part::Var(into.clone())]);
-                let (candidates, weights) = (vec![0, tile.pad], vec![1.0, 1.0]);
-                partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
+                let pad = number(partial, &format!("{}_pad", buffer.name), &[0, tile.pad]);
                 let align = |stage: &Name| Instruction::StorageAlign { stage: stage.clone(), pad: pad.clone() };
                 partial.instructions.extend(own.iter().map(align));
             }
@@ -249,19 +287,29 @@ pub(super) fn pipelines(device: &DeviceLimits) -> Vec<Option<Pipeline>> {
     pipelines
 }
 
-/// Overlaps the copies of a partial sketch, lets the parts of a shared sum meet, and stores by vectors, through shared memory where
-/// rows there have a padding.
+/// The decisions how many blocks a multiprocessor shall hold, with what they are drawn from, and whether blocks go on to further tiles.
+pub(in crate::sketch) const MIN_BLOCKS: &str = "min_blocks";
+pub(in crate::sketch) const RESIDENT: [i64; 3] = [1, 2, 3];
+pub(in crate::sketch) const PERSISTENT: &str = "persistent";
+
+/// Overlaps the copies of a partial sketch, lets the parts of a shared sum meet, stores by vectors, through shared memory where
+/// rows there have a padding, and says how blocks come to multiprocessors.
 pub(super) fn finish(partial: &mut PartialSketch, pipeline: Option<Pipeline>, store: i64, pad: Option<i64>) {
     if let Some(pipeline) = pipeline {
-        let into = Name::from(FRAGMENT_SETS);
-        let sets = Size(vec![Part::Var(into.clone())]);
-        partial.instructions.extend([
-            Instruction::Pipeline(pipeline),
-            Instruction::SampleCategorical { into, candidates: vec![1, 2], weights: vec![1.0, 1.0] },
-            Instruction::BufferFragments(sets),
-        ]);
+        partial.instructions.push(Instruction::Pipeline(pipeline));
+        let sets = number(partial, FRAGMENT_SETS, &[1, 2]);
+        partial.instructions.push(Instruction::BufferFragments(sets));
     }
     partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
     partial.instructions.push(Instruction::VectorizeStore(store.into()));
     partial.instructions.extend(pad.map(|pad| Instruction::StageStore(pad.into())));
+    let blocks = number(partial, MIN_BLOCKS, &RESIDENT);
+    partial.instructions.push(Instruction::MinBlocks(blocks));
+    persistent(partial);
+}
+
+/// Whether the grid is as large as the device holds at once, a decision.
+pub(super) fn persistent(partial: &mut PartialSketch) {
+    let is = number(partial, PERSISTENT, &[0, 1]);
+    partial.instructions.push(Instruction::Persistent(is));
 }

@@ -29,7 +29,9 @@ pub use auto_bind::AutoBind;
 pub use auto_inline::AutoInline;
 pub use cross_thread_reduction::CrossThreadReduction;
 pub use custom_rules::{CustomRule, CustomRules, CustomSketch, Tf32};
-pub(in crate::sketch) use gpu::{FRAGMENT_SETS, STREAM_SHARES, STREAM_WAVES, WAVES};
+pub(in crate::sketch) use gpu::{
+    FRAGMENT_SETS, MIN_BLOCKS, PERSISTENT, RASTER, RASTER_SIZES, RESIDENT, STREAM_SHARES, STREAM_WAVES, WAVES,
+};
 pub use inline_constant_scalars::InlineConstantScalars;
 pub use multi_level_tiling::{MultiLevelTilingCpu, MultiLevelTilingCuda, MultiLevelTilingTensorCore};
 pub use parallelize_vectorize_unroll::ParallelizeVectorizeUnroll;

@@ -15,7 +15,9 @@ use crate::ir::{Expr, Name, Program};
 use crate::lower::guards_that_stay;
 use crate::schedule::{AHEAD, Axis, Factor, Instruction, Level, Part, Schedule, Size, Tail, Trace};
 use crate::sketch::refused;
-use crate::sketch::rules::{FRAGMENT_SETS, STREAM_SHARES, STREAM_WAVES, WAVES, variable};
+use crate::sketch::rules::{
+    FRAGMENT_SETS, MIN_BLOCKS, PERSISTENT, RASTER, RASTER_SIZES, RESIDENT, STREAM_SHARES, STREAM_WAVES, WAVES, variable,
+};
 
 /// A schedule, and what its numbers are called.
 pub(super) struct Decided {
@@ -119,6 +121,22 @@ impl Decided {
         Ok(())
     }
 
+    /// See [`Schedule::persistent`]: a grid that is so.
+    pub(super) fn persistent(&mut self) -> Result<()> {
+        let size = self.number(PERSISTENT.to_owned(), 1, &[0]);
+        self.schedule.persistent(true)?;
+        self.called(vec![size]);
+        Ok(())
+    }
+
+    /// See [`Schedule::min_blocks`].
+    pub(super) fn min_blocks(&mut self, blocks: i64) -> Result<()> {
+        let size = self.number(MIN_BLOCKS.to_owned(), blocks, &RESIDENT);
+        self.schedule.min_blocks(blocks)?;
+        self.called(vec![size]);
+        Ok(())
+    }
+
     /// See [`Schedule::vectorize_store`].
     pub(super) fn vectorize_store(&mut self, lanes: i64) -> Result<()> {
         let size = self.number("store_lanes".to_owned(), lanes, &[1, 2, 4]);
@@ -141,8 +159,8 @@ impl Decided {
         let Some(at) = self.schedule.trace().iter().rposition(is_rasterize) else { return };
         let Instruction::Rasterize { tile, .. } = &self.schedule.trace()[at] else { return };
         let values = tile.each_ref().map(|size| size.value(&self.decisions).unwrap_or(1));
-        let names = ["raster_rows", "raster_columns"].into_iter().zip(values);
-        let sizes = names.map(|(name, value)| self.number(name.to_owned(), value, &[1, 2, 4, 8])).collect();
+        let names = RASTER.into_iter().zip(values);
+        let sizes = names.map(|(name, value)| self.number(name.to_owned(), value, &RASTER_SIZES)).collect();
         self.sizes.insert(at, sizes);
     }
 
@@ -201,6 +219,8 @@ fn with_sizes(instruction: Instruction, sizes: &[Size]) -> Instruction {
         (Instruction::Prefetch { buffer, at, .. }, [ahead]) => {
             Instruction::Prefetch { buffer, at, ahead: ahead.clone() }
         }
+        (Instruction::Persistent(_), [is]) => Instruction::Persistent(is.clone()),
+        (Instruction::MinBlocks(_), [blocks]) => Instruction::MinBlocks(blocks.clone()),
         (Instruction::BufferFragments(_), [sets]) => Instruction::BufferFragments(sets.clone()),
         (Instruction::VectorizeStore(_), [lanes]) => Instruction::VectorizeStore(lanes.clone()),
         (Instruction::StageStore(_), [pad]) => Instruction::StageStore(pad.clone()),

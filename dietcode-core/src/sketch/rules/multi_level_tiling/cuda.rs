@@ -11,14 +11,14 @@
 //!                                     y_tile += x_shared · w_shared
 //! ```
 //!
-//! Each way to overlap the copies is a sketch. The copies are transposed on their way, so that what a thread multiplies lies next to
+//! Each way to overlap the copies is a sketch; in which order blocks come, and how many of them, are decisions. The copies are transposed on their way, so that what a thread multiplies lies next to
 //! each other; rows that lay along the sum are padded, so that the stores of a warp go to different banks.
 //!
 //! Source: `MultiLevelTiling` of MetaSchedule; the order of levels as in Ansor (OSDI 2020), section 4.1.
 
 use dietcode_syntax::Role;
 
-use super::super::gpu::{self, Piece};
+use super::super::gpu::{self, Blocks, Piece};
 use super::super::{Applied, PartialSketch, Rule, Structure, TILED, unmet};
 use crate::Result;
 use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
@@ -72,7 +72,8 @@ fn tiled(
     let shared = partial.shared_sum(block);
     let splits = gpu::tile(&mut partial, block, |iter| pieces(iter, structure, shared.as_ref()));
     let at = |level| splits.at(level);
-    let [parts, blocks, threads] = [at(Level::Split), splits.outermost(Role::Spatial), at(Level::Thread)];
+    let [parts, threads] = [at(Level::Split), at(Level::Thread)];
+    let blocks = Blocks::of(block, &splits);
     let tiles = splits.outermost(Role::Reduce);
     // Virtual threads stand inside of the steps, since it is the thread that carries them out.
     let inside = structure
@@ -82,7 +83,7 @@ fn tiled(
         .flat_map(|levels| levels.iter().copied());
     let of_thread = inside.filter(|level| !matches!(level, Level::Thread | Level::Steps));
     let inside: Vec<Vec<Name>> = [Level::Steps, Level::Vthread].into_iter().chain(of_thread).map(at).collect();
-    let order = [&parts, &blocks, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
+    let order = [&parts, &blocks.loops, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
     gpu::reorder(&mut partial, order);
     [Level::Outer, Level::Unroll, Level::Inner].into_iter().flat_map(at).for_each(|name| {
         partial.set_kind(&name, ForKind::Unrolled);

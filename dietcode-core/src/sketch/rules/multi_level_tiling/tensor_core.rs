@@ -18,7 +18,7 @@
 
 use dietcode_syntax::Role;
 
-use super::super::gpu::{self, Piece};
+use super::super::gpu::{self, Blocks, Piece};
 use super::super::{Applied, PartialSketch, Rule, TILED, unmet};
 use crate::Result;
 use crate::ir::{Block, Buffer, DType, Expr, ForKind, IterVar, Name};
@@ -119,13 +119,13 @@ fn tiled(
     let [row, column, step] = [&operands.row, &operands.column, &operands.step].map(|axis| splits.of(axis));
     let at = |level| splits.at(level);
     let parts = at(Level::Split);
-    let blocks = splits.outermost(Role::Spatial);
+    let blocks = Blocks::of(block, &splits);
     let threads = [at(Level::Warp), vec![row.innermost(0), column.innermost(1)]].concat();
     let tiles = splits.outermost(Role::Reduce);
     let [rows, columns, steps] = [row.innermost(1), column.innermost(0), step.innermost(0)];
     let fragments = at(Level::Fragment);
     let inside = [at(Level::Steps), fragments.clone(), vec![rows.clone(), columns.clone(), steps]];
-    let order = [&parts, &blocks, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
+    let order = [&parts, &blocks.loops, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
     gpu::reorder(&mut partial, order);
     fragments.iter().chain([&rows, &columns]).for_each(|name| partial.set_kind(name, ForKind::Unrolled));
     let thread = gpu::bind(&mut partial, &parts, &blocks, &threads).expect("the lanes of a warp");

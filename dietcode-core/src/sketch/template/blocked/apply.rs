@@ -110,10 +110,10 @@ impl Blocked {
             decided.stage_store(if self.matrix_unit.is_some() { PAD_OF_MATRIX_UNIT } else { PAD })?;
         }
         if self.persistent {
-            decided.schedule.persistent()?;
+            decided.persistent()?;
         }
         if self.min_blocks > 1 {
-            decided.schedule.min_blocks(self.min_blocks)?;
+            decided.min_blocks(self.min_blocks)?;
         }
         decided.rasterized();
         Ok(decided)
