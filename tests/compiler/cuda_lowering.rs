@@ -312,6 +312,18 @@ fn parts_of_sums_meet_in_a_workspace_or_atomically() {
     assert!(error.contains("what is added atomically must be f32 and hold the sum as it is"), "{error}");
 }
 
+/// Each block that shares a sum has a contiguous range of its tiles; what hangs over the end of the last is padded.
+#[test]
+fn parts_of_sums_are_contiguous_ranges() {
+    let (dense, blocked) = shared_sum(r#""split": {"k": 4}, "ranges": true"#);
+    let [main, second] = printed(&dense, &blocked);
+    assert!(main.contains("let k_s_start = k_s * (((K + 7) / 8 + 3) / 4)"), "{main}");
+    assert!(main.contains("for k_2 in 0..((K + 7) / 8 + 3) / 4"), "{main}");
+    assert!(main.contains("y_parts[k_s][") && second.contains("for k_s in 0..4"), "{main}{second}");
+    let trace = blocked.micro_kernel(&frontend::program(&dense), device()).expect("a valid schedule").0.trace;
+    assert!(trace.to_string().contains("k_s, k_2 = split_into(k_0, k_split ranges)"), "{trace}");
+}
+
 /// Shares of the steps of tiles: which steps a block has of which tiles is computed once for each tile, and what it does not sum whole is left for
 /// the second kernel, which adds parts in the order of their steps.
 #[test]
@@ -356,6 +368,7 @@ fn what_is_not_valid_is_told() {
             r#"{"thread": {"i": 8}, "reduce": {"k": 8}, "stage": {"x": {}}, "load": {"x": 1}}"#,
             "cache_read: `x` is staged already",
         ),
+        (&dense, r#"{"thread": {"i": 8}, "ranges": true}"#, "ranges: no blocks share a sum by `split`"),
         (&dense, r#"{"thread": {"i": 8}, "atomic": true}"#, "rfactor: no reduction is bound to the grid"),
         (&dense, r#"{"thread": {"i": 8}, "waves": 2}"#, "waves: 2 of them, but no blocks share tiles by `stream`"),
         (&copy, r#"{"thread": {"i": 8}, "stream": 4}"#, "stream: there is no sum whose steps blocks could share"),
@@ -368,6 +381,11 @@ fn what_is_not_valid_is_told() {
         (
             &dense,
             r#"{"thread": {"i": 8}, "reduce": {"k": 4096}, "split": {"k": 512}}"#,
+            "overhang: it takes 2097152 elements behind the end, the target allows 1048576",
+        ),
+        (
+            &dense,
+            r#"{"thread": {"i": 8}, "reduce": {"k": 4096}, "split": {"k": 512}, "ranges": true}"#,
             "overhang: it takes 2097152 elements behind the end, the target allows 1048576",
         ),
         (&dense, r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 64, "j": 32}}"#, "unroll: with `"),

@@ -52,7 +52,7 @@ fn every_sketch_lowers_for_every_device() {
         for name in DEVICES {
             let space = space(&def, device(name));
             let count = space.sketches.len();
-            assert!((1..=48).contains(&count), "{count} sketches of {}", def.name);
+            assert!((1..=64).contains(&count), "{count} sketches of {}", def.name);
             for sketch in &space.sketches {
                 space.apply(&smallest(sketch)).unwrap_or_else(|e| panic!("{} on {name}: {e}\n{sketch}", def.name));
             }

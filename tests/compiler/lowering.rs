@@ -234,6 +234,52 @@ fn a_size_may_be_known_at_run_time_only() {
 }
 
 /// Staged copies hold what makes the update the operator's identity; where nothing does, the guard stays.
+/// The third of 5 rows by ranges of 2 has one, and the fourth none.
+#[test]
+fn a_loop_may_be_split_into_ranges() {
+    let copy = |extent: &str| {
+        kernel(&format!(
+            "#[dynamic_kernel] fn f(x: &[f32; {extent}], y: &mut [f32; {extent}]) {{ for i in 0..{extent} {{ y[i] = x[i]; }} }}"
+        ))
+    };
+    let program = frontend::program(&copy("M"));
+    let new = || Schedule::new(&program, &program.blocks[0]);
+    let mut schedule = new();
+    schedule.split_into("i", 4, ["i_r", "i_1"]).unwrap();
+    let text = lower(&schedule).unwrap().body.to_string();
+    let whole = "for i_r in 0..4
+  let i_r_start = i_r * ((M + 3) / 4)
+  if i_r_start + ((M + 3) / 4 - 1) < M
+    for i_1 in 0..(M + 3) / 4
+      y[i_r_start + i_1] = x[i_r_start + i_1]
+  else
+    for i_1 in 0..min((M + 3) / 4, M - i_r_start)
+      y[i_r_start + i_1] = x[i_r_start + i_1]
+";
+    assert_eq!(text, whole);
+    let constant = frontend::program(&copy("5"));
+    let mut of_five = Schedule::new(&constant, &constant.blocks[0]);
+    of_five.split_into("i", 4, ["i_r", "i_1"]).unwrap();
+    let text = lower(&of_five).unwrap().body.to_string();
+    assert!(text.contains("for i_1 in 0..2") && text.contains("if i_r * 2 + 1 < 5"), "{text}");
+    let refused = |schedule: &mut Schedule, name: &str, ranges, into| {
+        schedule.split_into(name, ranges, into).expect_err("it is refused").to_string()
+    };
+    let mut clipped = new();
+    clipped.split("i", 8, Tail::Clip, ["i_0", "i_1"]).unwrap();
+    let of_clipped = refused(&mut clipped, "i_1", 2, ["a", "b"]);
+    assert!(of_clipped.contains("split_into of `i_1`: its extent depends on `i_0`"), "{of_clipped}");
+    let sentences = [
+        (refused(&mut new(), "i", 0, ["a", "b"]), "split_into of `i`: 0 ranges; expected 1 to 65536"),
+        (refused(&mut new(), "i", 2, ["a", "a"]), "split_into of `i`: both new loops are called `a`"),
+        (refused(&mut new(), "i", 2, ["M", "a"]), "the name `M` is taken"),
+        (refused(&mut new(), "q", 2, ["a", "b"]), "no loop `q`"),
+    ];
+    for (found, expected) in sentences {
+        assert!(found.contains(expected), "{found}, expected {expected}");
+    }
+}
+
 #[test]
 fn padding_is_what_changes_nothing() {
     for (update, padding) in [

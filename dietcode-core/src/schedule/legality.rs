@@ -54,6 +54,34 @@ pub(super) fn split(schedule: &Schedule, at: usize, factor: &Size, tail: Tail, i
     Ok(size)
 }
 
+/// Ranges of a loop need fresh names, and a serial loop that is as long in all iterations of the others, of one variable.
+pub(super) fn split_into(schedule: &Schedule, at: usize, ranges: i64, into: [&str; 2]) -> Result<()> {
+    let l = &schedule.loops[at];
+    if !(1..=MOST_RANGES).contains(&ranges) {
+        return refuse!(schedule, "split_into of `{}`: {ranges} ranges; expected 1 to {MOST_RANGES}", l.name);
+    }
+    if into[0] == into[1] {
+        return refuse!(schedule, "split_into of `{}`: both new loops are called `{}`", l.name, into[0]);
+    }
+    for name in into {
+        fresh(schedule, name)?;
+    }
+    if l.kind != ForKind::Serial {
+        return refuse!(schedule, "split_into of `{}`: it is {:?} already", l.name, l.kind);
+    }
+    if schedule.roots(&l.name).len() > 1 {
+        return refuse!(schedule, "split_into of `{}`: it is a fused loop, of which no range could be padded", l.name);
+    }
+    let extent = schedule.in_loops(&l.extent);
+    if let Some(other) = schedule.loops.iter().find(|other| extent.uses(&other.name)) {
+        return refuse!(schedule, "split_into of `{}`: its extent depends on `{}`", l.name, other.name);
+    }
+    loops_are_free(schedule)
+}
+
+/// The most ranges of a loop.
+const MOST_RANGES: i64 = 1 << 16;
+
 /// A parameter has a name of its own, and a value that a factor can have.
 pub(super) fn parameter(schedule: &Schedule, Parameter { name, value }: &Parameter) -> Result<()> {
     if schedule.parameters.len() == MOST_PARAMETERS {

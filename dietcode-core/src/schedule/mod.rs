@@ -23,6 +23,7 @@ mod rasterize;
 mod reorder;
 mod rfactor;
 mod split;
+mod split_into;
 mod stage_store;
 mod storage_align;
 mod stream_k;

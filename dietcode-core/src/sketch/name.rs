@@ -25,8 +25,9 @@ pub(super) fn identifier(parameters: &impl Serialize, plain: &str, reads_one_way
 pub(super) fn name_of(trace: &Trace) -> String {
     let json = serde_json::to_vec(trace).unwrap_or_default();
     let hash = &blake3::hash(&json).to_hex()[..8];
-    let is_split = trace.instructions.iter().any(|instruction| matches!(instruction, Instruction::Split { .. }));
-    if !is_split {
+    let splits =
+        |instruction: &Instruction| matches!(instruction, Instruction::Split { .. } | Instruction::SplitInto { .. });
+    if !trace.instructions.iter().any(splits) {
         return format!("nest_{hash}");
     }
     let tile: Vec<String> = register_tile(trace).into_iter().filter(|size| *size > 1).map(|n| n.to_string()).collect();

@@ -46,14 +46,15 @@ fn split(rng: &mut StdRng, schedule: &mut Schedule) {
         let into = [&*format!("s{n}_a"), &*format!("s{n}_b")];
         // What this draws leaves all others as they are.
         let mut own = StdRng::seed_from_u64((schedule.trace().len() * 64 + names.len()) as u64 * 64 + factor as u64);
-        let _refused = match own.random_bool(0.1) {
+        let _refused = match own.random_range(0..10) {
             // Compiled code is called with it.
-            true => {
+            0 => {
                 let parameter = format!("s{n}_size");
                 let declared = schedule.parameter(&parameter, factor);
                 declared.and_then(|()| schedule.split(name, Size::product([parameter]), Tail::Clip, into))
             }
-            false => schedule.split(name, factor, tail, into),
+            1 => schedule.split_into(name, factor, into),
+            _ => schedule.split(name, factor, tail, into),
         };
     }
 }

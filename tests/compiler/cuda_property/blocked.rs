@@ -28,7 +28,7 @@ pub(crate) fn random(rng: &mut StdRng, block: &Block) -> Blocked {
     if !reduce.is_empty() && rng.random_bool(0.25) {
         let name = reduce.choose(rng).expect("a reduction");
         blocked.split = BTreeMap::from([(name.to_string(), rng.random_range(2..=4))]);
-        blocked.atomic = rng.random_bool(0.4);
+        (blocked.atomic, blocked.ranges) = (rng.random_bool(0.4), rng.random_bool(0.5));
     } else if !reduce.is_empty() && rng.random_bool(0.25) {
         (blocked.stream, blocked.waves) = (rng.random_range(2..=9), *[1, 2, 1024].choose(rng).expect("waves"));
     }

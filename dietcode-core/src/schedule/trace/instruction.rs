@@ -49,6 +49,15 @@ pub enum Instruction {
         /// The new loops.
         into: [Name; 2],
     },
+    /// See [`crate::schedule::Schedule::split_into`].
+    SplitInto {
+        /// The loop that was split.
+        parent: Name,
+        /// How many ranges it is split into.
+        ranges: Size,
+        /// The new loops.
+        into: [Name; 2],
+    },
     /// See [`crate::schedule::Schedule::reorder`].
     Reorder(Vec<Name>),
     /// See [`crate::schedule::Schedule::fuse`].
@@ -167,6 +176,7 @@ impl Instruction {
         match self {
             Instruction::Parameter { value: size, .. }
             | Instruction::Split { factor: size, .. }
+            | Instruction::SplitInto { ranges: size, .. }
             | Instruction::Partition { halvings: size, .. }
             | Instruction::Prefetch { ahead: size, .. }
             | Instruction::StorageAlign { pad: size, .. }
@@ -214,6 +224,9 @@ impl Display for Instruction {
                     Tail::Clip => "clip",
                 };
                 write!(f, "{outer}, {inner} = split({parent}, {factor}, {tail})")
+            }
+            Instruction::SplitInto { parent, ranges, into: [outer, inner] } => {
+                write!(f, "{outer}, {inner} = split_into({parent}, {ranges} ranges)")
             }
             Instruction::Reorder(order) => write!(f, "reorder({})", order.join(", ")),
             Instruction::Fuse { loops: [outer, inner], into } => write!(f, "{into} = fuse({outer}, {inner})"),

@@ -36,7 +36,7 @@ impl Trace {
             return Err(Error::input(format!("a trace of {found} instructions, expected at most {MOST_INSTRUCTIONS}")));
         }
         let mut names = self.instructions.iter().flat_map(|instruction| match instruction {
-            Instruction::Split { into, .. } => into.as_slice(),
+            Instruction::Split { into, .. } | Instruction::SplitInto { into, .. } => into.as_slice(),
             Instruction::Fuse { into, .. } | Instruction::AddUnitLoop(into) | Instruction::Parameter { into, .. } => {
                 std::slice::from_ref(into)
             }
@@ -68,6 +68,9 @@ impl Trace {
             Instruction::Parameter { into, value } => schedule.parameter(into, size(value)?),
             Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
                 schedule.split(parent, factor.decided(&self.decisions), *tail, [outer, inner])
+            }
+            Instruction::SplitInto { parent, ranges, into: [outer, inner] } => {
+                schedule.split_into(parent, size(ranges)?, [outer, inner])
             }
             Instruction::Reorder(order) => schedule.reorder(&order.iter().map(|name| &**name).collect::<Vec<&str>>()),
             Instruction::Fuse { loops: [outer, inner], into } => schedule.fuse(outer, inner, into),

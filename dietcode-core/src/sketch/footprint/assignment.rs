@@ -24,7 +24,7 @@ const ALIGNMENT: i64 = 64;
 impl<'a> Assignment<'a> {
     pub(crate) fn new(footprint: &'a Footprint, values: &'a [i64]) -> Assignment<'a> {
         let made = footprint.chain.iter().map(|link| match link {
-            Link::Split { .. } => 2,
+            Link::Split { .. } | Link::SplitInto { .. } => 2,
             Link::Fuse { .. } => 1,
             Link::Stream { .. } => 3,
         });
@@ -39,13 +39,13 @@ impl<'a> Assignment<'a> {
         match link {
             Link::Split { parent, outer, inner, factor, clip } => {
                 let (whole, factor) = (self.iterations[*parent], self.size(factor));
-                let left = if whole == UNBOUNDED {
-                    UNBOUNDED
-                } else {
-                    whole.div_euclid(factor) + i64::from(whole % factor > 0)
-                };
-                self.iterations[*outer] = left;
+                self.iterations[*outer] = in_steps(whole, factor);
                 self.iterations[*inner] = if *clip { whole.min(factor) } else { factor };
+            }
+            Link::SplitInto { parent, outer, inner, ranges } => {
+                let (whole, ranges) = (self.iterations[*parent], self.size(ranges));
+                self.iterations[*outer] = ranges;
+                self.iterations[*inner] = in_steps(whole, ranges);
             }
             Link::Fuse { outer, inner, fused } => {
                 self.iterations[*fused] = self.iterations[*outer].saturating_mul(self.iterations[*inner]);
@@ -145,6 +145,10 @@ impl<'a> Assignment<'a> {
                     let steps = (inside[*outer] - 1).saturating_mul(self.size(factor));
                     inside[*parent] = steps.saturating_add(inside[*inner]);
                 }
+                Link::SplitInto { parent, outer, inner, .. } => {
+                    let steps = (inside[*outer] - 1).saturating_mul(self.iterations[*inner]);
+                    inside[*parent] = steps.saturating_add(inside[*inner]);
+                }
                 Link::Fuse { outer, inner, fused } if inside[*fused] > 1 => {
                     [outer, inner].into_iter().for_each(|part| inside[*part] = self.iterations[*part]);
                 }
@@ -216,6 +220,11 @@ impl<'a> Assignment<'a> {
         let dims = read.index.iter().flatten().map(span);
         dims.fold(read.dtype.bytes(), i64::saturating_mul)
     }
+}
+
+/// How many steps there are of so many iterations.
+fn in_steps(whole: i64, step: i64) -> i64 {
+    if whole == UNBOUNDED { UNBOUNDED } else { whole.div_euclid(step) + i64::from(whole % step > 0) }
 }
 
 /// Elements of a panel whose runs are padded, as `lower` lays it out.

@@ -35,6 +35,8 @@ use crate::sketch::Bounds;
 pub(crate) enum Link {
     /// The outer loop has what the factor leaves; a clipped inner one no more iterations than its parent.
     Split { parent: usize, outer: usize, inner: usize, factor: Product, clip: bool },
+    /// Ranges of equal length.
+    SplitInto { parent: usize, outer: usize, inner: usize, ranges: Product },
     /// All pairs.
     Fuse { outer: usize, inner: usize, fused: usize },
     /// A block has as many steps of a tile as there are, at the most.
@@ -246,11 +248,7 @@ impl Reader<'_> {
 
     fn chain(&self) -> Vec<Link> {
         let link = |relation: &Relation| match relation {
-            Relation::Split { parent, outer, inner, .. } => {
-                let (factor, clip) = self.split(outer, inner);
-                let [parent, outer, inner] = [parent, outer, inner].map(|name| self.slot(name));
-                Link::Split { parent, outer, inner, factor, clip }
-            }
+            Relation::Split { parent, outer, inner, .. } => self.split(parent, outer, inner),
             Relation::Fuse { fused, outer, inner, .. } => {
                 let [outer, inner, fused] = [outer, inner, fused].map(|name| self.slot(name));
                 Link::Fuse { outer, inner, fused }
@@ -264,11 +262,17 @@ impl Reader<'_> {
         self.schedule.relations.iter().map(link).collect()
     }
 
-    /// The factor of the split that made two loops, and whether it clips.
-    fn split(&self, outer: &Name, inner: &Name) -> (Product, bool) {
+    /// What the instruction does that made two loops.
+    fn split(&self, parent: &Name, outer: &Name, inner: &Name) -> Link {
+        let made = [outer.clone(), inner.clone()];
+        let [parent, outer, inner] = [parent, outer, inner].map(|name| self.slot(name));
         let found = self.sketch.instructions.iter().find_map(|instruction| match instruction {
-            Instruction::Split { factor, tail, into, .. } if into == &[outer.clone(), inner.clone()] => {
-                Some((self.product(factor), *tail == Tail::Clip))
+            Instruction::Split { factor, tail, into, .. } if *into == made => {
+                let (factor, clip) = (self.product(factor), *tail == Tail::Clip);
+                Some(Link::Split { parent, outer, inner, factor, clip })
+            }
+            Instruction::SplitInto { ranges, into, .. } if *into == made => {
+                Some(Link::SplitInto { parent, outer, inner, ranges: self.product(ranges) })
             }
             _ => None,
         });

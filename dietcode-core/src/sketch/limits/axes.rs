@@ -1,5 +1,7 @@
 //! What follows from the extents of axes: where tiles end, how many blocks there are.
 
+use std::collections::BTreeMap;
+
 use dietcode_syntax::Role;
 
 use super::Kernel;
@@ -67,12 +69,24 @@ pub(super) fn overhang(kernel: &Kernel<'_>) -> i64 {
     let behind = |l: &Loop| {
         let roots = schedule.roots(&l.name);
         let padded = schedule.relations.iter().filter_map(|relation| match relation {
-            Relation::Split { parent, factor, guard: true, .. } if schedule.roots(parent) == roots => factor.as_int(),
+            Relation::Split { parent, outer, factor, guard: true, .. } if schedule.roots(parent) == roots => {
+                ranges(schedule, outer).or_else(|| factor.as_int())
+            }
             _ => None,
         });
         padded.fold(1, i64::saturating_mul)
     };
     parts_of_sums(schedule).map(behind).max().unwrap_or(0)
+}
+
+/// How many ranges a loop is over, if it is: each may have an iteration that is not there.
+fn ranges(schedule: &Schedule, outer: &Name) -> Option<i64> {
+    schedule.trace().iter().find_map(|instruction| match instruction {
+        Instruction::SplitInto { ranges, into: [range, _], .. } if range == outer => {
+            ranges.value(&BTreeMap::new()).ok()
+        }
+        _ => None,
+    })
 }
 
 /// Tasks of a CPU's core, at the most, that share a sum: each core has its share of them, also if it is late.

@@ -11,6 +11,9 @@
 //!     y[i][j] += x · w            for i, j, k_0: y[i][j] += x · w                  atomic additions, where f32 is stored as it is
 //! ```
 //!
+//! On a GPU, parts are contiguous ranges of the tiles of the sum's steps, or each has every n-th tile: so blocks that share a sum read far apart, or
+//! the same lines of memory at the same time. On a CPU, they are the latter.
+//!
 //! This rule says so; the rule that makes the tiles splits the sum. The number of parts is one of its decisions, so that a result has the
 //! same bits on any number of threads.
 //!
@@ -87,8 +90,11 @@ impl Rule for AddRFactor {
             ));
         }
         let atomic = (target.cuda().is_some() && own.holds_sum()).then_some(Combine::Atomic);
-        let shared = std::iter::once(Combine::Workspace).chain(atomic);
-        let shared = shared.map(|combine| PartialSketch { combine: Some(combine), ..partial.clone() });
+        let ways = std::iter::once(Combine::Workspace).chain(atomic);
+        let ranges: &[bool] = if target.cuda().is_some() { &[false, true] } else { &[false] };
+        let shared = ways.flat_map(|combine| ranges.iter().map(move |ranges| (combine, *ranges)));
+        let shared =
+            shared.map(|(combine, ranges)| PartialSketch { combine: Some(combine), ranges, ..partial.clone() });
         Ok(Applied::Made(std::iter::once(partial.clone()).chain(shared).collect()))
     }
 }

@@ -113,18 +113,28 @@ fn axis(name: &Name, pieces: &[Piece]) -> Option<Axis> {
 
 fn split(partial: &mut PartialSketch, iter: &IterVar, pieces: &[Piece]) -> Split {
     let axis = &iter.name;
+    // Ranges are those of what the other pieces leave.
+    let ranges = partial.ranges && pieces.first().is_some_and(|piece| piece.level() == Some(Level::Split));
+    let below = &pieces[usize::from(ranges)..];
     let mut rest = axis.clone();
     let mut loops = Vec::new();
-    for n in 0..pieces.len() {
-        let below = if n + 1 == pieces.len() { "" } else { "_rest" };
-        let into = [partial.fresh(&format!("{axis}_{n}")), partial.fresh(&format!("{axis}_{}{below}", n + 1))];
+    for n in 0..below.len() {
+        let more = if n + 1 == below.len() { "" } else { "_rest" };
+        let into = [partial.fresh(&format!("{axis}_{n}")), partial.fresh(&format!("{axis}_{}{more}", n + 1))];
         loops.push(into[0].clone());
         let next = into[1].clone();
-        let factor = size(axis, &pieces[n..]);
+        let factor = size(axis, &below[n..]);
         partial.instructions.push(Instruction::Split { parent: rest, factor, tail: Tail::Pad, into });
         rest = next;
     }
     loops.push(rest);
+    if ranges {
+        let [range, own] = ["range", "own"].map(|part| partial.fresh(&format!("{axis}_{part}")));
+        let (parent, ranges) = (loops.remove(0), size(axis, &pieces[..1]));
+        let into = [range.clone(), own.clone()];
+        partial.instructions.push(Instruction::SplitInto { parent, ranges, into });
+        loops.splice(..0, [own, range]);
+    }
     let levels = std::iter::once(None).chain(pieces.iter().map(Piece::level));
     let made = loops.iter().zip(levels).map(|(name, level)| SketchLoop {
         name: name.clone(),

@@ -27,6 +27,8 @@ pub struct PartialSketch {
     pub stages: Vec<SketchStage>,
     /// How parts of the sum meet that tiles of the grid share: asked for by `AddRFactor`, carried out with the tiles.
     pub combine: Option<Combine>,
+    /// Whether parts of the sum are contiguous ranges of it; else each has every n-th tile of its steps.
+    pub ranges: bool,
     /// Whether blocks of the grid have equal shares of the steps of its tiles: asked for by `AddStreamK`, carried out with the tiles.
     pub stream: bool,
     /// The structure of its tiles: S for a level of spatial loops, R for one of a sum, the outermost first; none without tiles.
@@ -74,6 +76,7 @@ impl PartialSketch {
             loops: Vec::new(),
             stages: Vec::new(),
             combine: None,
+            ranges: false,
             stream: false,
             structure: None,
             custom: false,
@@ -176,7 +179,7 @@ impl PartialSketch {
 /// The loops and stages that an instruction makes.
 fn made(instruction: &Instruction) -> &[Name] {
     match instruction {
-        Instruction::Split { into, .. } => into,
+        Instruction::Split { into, .. } | Instruction::SplitInto { into, .. } => into,
         Instruction::CacheRead { into, .. } => into,
         Instruction::StreamK { into, .. } => into,
         Instruction::AddUnitLoop(into) | Instruction::Fuse { into, .. } | Instruction::CacheWrite(into) => {

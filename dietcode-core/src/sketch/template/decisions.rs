@@ -74,6 +74,15 @@ impl Decided {
         Ok(())
     }
 
+    /// See [`Schedule::split_into`].
+    pub(super) fn split_into(&mut self, name: &str, ranges: Part, into: [&str; 2]) -> Result<()> {
+        let ranges = Size(vec![ranges]);
+        let value = ranges.value(&self.decisions).map_err(crate::Error::input)?;
+        self.schedule.split_into(name, value, into)?;
+        self.called(vec![ranges]);
+        Ok(())
+    }
+
     /// See [`Schedule::storage_align`]: all copies of an input alike.
     pub(super) fn storage_align(&mut self, input: &str, stages: &[Name], pad: i64) -> Result<()> {
         let size = self.number(format!("{input}_pad"), pad, &[0, 16]);
@@ -214,6 +223,9 @@ fn with_sizes(instruction: Instruction, sizes: &[Size]) -> Instruction {
     match (instruction, sizes) {
         (Instruction::Split { parent, tail, into, .. }, [factor]) => {
             Instruction::Split { parent, factor: factor.clone(), tail, into }
+        }
+        (Instruction::SplitInto { parent, into, .. }, [ranges]) => {
+            Instruction::SplitInto { parent, ranges: ranges.clone(), into }
         }
         (Instruction::StorageAlign { stage, .. }, [pad]) => Instruction::StorageAlign { stage, pad: pad.clone() },
         (Instruction::Prefetch { buffer, at, .. }, [ahead]) => {

@@ -70,6 +70,9 @@ impl Blocked {
         if operands.is_some() && !self.vthread.is_empty() {
             return Err(Error::input("vthread: a matrix unit has none"));
         }
+        if self.ranges && self.split.is_empty() {
+            return Err(Error::input("ranges: no blocks share a sum by `split`"));
+        }
         let mut decided = Decided::new(program);
         let mut levels = Levels::default();
         for iter in &block.iters {
@@ -202,9 +205,12 @@ impl Blocked {
             outer = Some(splitter.rest);
         }
         if let Some((whole, parts)) = outer.as_ref().zip(split) {
-            // Neighbouring tiles go to different blocks: the last part is as long as the first.
             let [rest, split] = ["2", "s"].map(|level| decided.schedule.fresh_name(&format!("{name}_{level}")));
-            decided.split(whole, &[parts], Tail::Pad, [&rest, &split])?;
+            match self.ranges {
+                true => decided.split_into(whole, parts, [&split, &rest])?,
+                // Neighbouring tiles go to different blocks: the last part is as long as the first.
+                false => decided.split(whole, &[parts], Tail::Pad, [&rest, &split])?,
+            }
             levels.split.push(split);
             outer = Some(rest);
         }

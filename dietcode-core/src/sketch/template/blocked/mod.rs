@@ -76,6 +76,10 @@ template! {
             /// Reduction loops: blocks of the grid that share a sum (missing: 1).
             split: BTreeMap<String, i64>,
         }
+        Parameter::optional("ranges", "ranges", Kind::Flag) => {
+            /// Whether each of them has a contiguous range of the sum; else it has every n-th tile of its steps.
+            ranges: bool,
+        }
         Parameter::optional("atomic", "atomic", Kind::Flag) => {
             /// Whether shared sums meet by atomic additions; else in a second kernel, in the same order each time.
             atomic: bool,
