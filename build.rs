@@ -11,7 +11,7 @@ fn main() {
     // Most are there to be tested and compared with, and nobody tunes them.
     let kernels = |sources: &[&str]| dietcode_build::kernels(sources).allow_untuned();
     let ops = kernels(&["src/ops.rs"]).cuda_host();
-    let products = kernels(&["src/ops/matmul.rs", "src/ops/batched.rs"]);
+    let products = kernels(&["src/ops/matmul.rs", "src/ops/batched.rs", "src/ops/convolution.rs"]);
     let general = kernels(&["src/ops/gemm.rs"]);
     let general = if cfg!(feature = "benchmark") { general.with_set("configs") } else { general };
     ops.and(products).and(general).compile();

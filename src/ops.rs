@@ -1,12 +1,14 @@
 //! The kernels that dietcode ships: they serve the benchmarks and the tests, and show what a nest may look like.
 
 mod batched;
+mod convolution;
 mod gemm;
 mod matmul;
 
 use dietcode_core::dynamic_kernel;
 
 pub use batched::*;
+pub use convolution::*;
 pub use gemm::*;
 pub use matmul::*;
 

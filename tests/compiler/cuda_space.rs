@@ -22,13 +22,15 @@ use crate::common::on_gpu::{Case, Library};
 use crate::common::settings;
 use crate::common::shipped::{kernel, kernels};
 use crate::common::units;
-use sketches::{DEVICES, device, small, smallest, space, space_of_tf32};
+use sketches::{DEVICES, device, small, smallest, space, space_of_layer, space_of_tf32};
 
 /// The kernels that are carried out.
-const CARRIED_OUT: [&str; 10] = [
+const CARRIED_OUT: [&str; 12] = [
     "dense",
     "dense_bias_relu",
     "conv2d",
+    "conv2d_f16",
+    "conv2d_nhwc_f16",
     "row_sum",
     "outer",
     "gelu",
@@ -136,6 +138,14 @@ fn shared_sums_and_matrix_units_equal_the_reference() {
     let mut matrices = drawn(&of("matmul_nt_f16"), &mut rng, first(warps));
     for (name, tf32) in [("matmul_nt", Tf32::Once), ("matmul_tn", Tf32::Once), ("matmul_nt", Tf32::Thrice)] {
         matrices.extend(drawn(&space_of_tf32(&kernel(name), device("sm_80"), tf32), &mut rng, first(warps)));
+    }
+    for (name, tf32) in [
+        ("conv2d_f16", Tf32::Forbidden),
+        ("conv2d_nhwc_f16", Tf32::Forbidden),
+        ("conv2d", Tf32::Once),
+        ("conv2d", Tf32::Thrice),
+    ] {
+        matrices.extend(drawn(&space_of_layer(&kernel(name), device("sm_80"), tf32), &mut rng, first(warps)));
     }
     assert!(!matrices.is_empty() && matrices.iter().all(|drawn| drawn.unit.source.contains("mma")));
     all.extend(matrices);

@@ -151,8 +151,9 @@ fn kernels(path: &str) -> Vec<KernelDef> {
 /// The defaults of every shipped nest on every target, with the nest as it stands.
 fn defaults() -> Vec<Line> {
     const OF: &str = "default";
-    let defs =
-        ["src/ops.rs", "src/ops/batched.rs", "src/ops/gemm.rs", "src/ops/matmul.rs"].into_iter().flat_map(kernels);
+    let defs = ["src/ops.rs", "src/ops/batched.rs", "src/ops/convolution.rs", "src/ops/gemm.rs", "src/ops/matmul.rs"]
+        .into_iter()
+        .flat_map(kernels);
     let mut units = Vec::new();
     for def in defs {
         for target in Target::cpus() {

@@ -20,7 +20,7 @@ use dietcode::runtime::{Tensor, TensorMut, TensorRef, with_threads};
 use check::{agree, agree_exactly, agree_tuned, noise, outcome, outcome_on};
 use gemm::GEMMS;
 use ops::OPS;
-use products::PRODUCTS;
+use products::{CONVOLUTIONS, PRODUCTS};
 
 #[test]
 fn ragged_shapes() {
@@ -43,7 +43,7 @@ fn shapes_far_from_any_that_was_tuned() {
 /// Each product at a third of the ragged shapes: three neighbours in the table together see all of them.
 #[test]
 fn products_in_every_form_and_element_type() {
-    for (number, op) in PRODUCTS.iter().flatten().chain(GEMMS).enumerate() {
+    for (number, op) in PRODUCTS.iter().flatten().chain(GEMMS).chain(&CONVOLUTIONS).enumerate() {
         for dims in shapes::ragged(op.vars).iter().skip(number % 3).step_by(3).chain(&shapes::far(op.vars)) {
             agree(op, dims);
         }
@@ -65,7 +65,7 @@ fn tuned_at_run_time_or_not_kernels_compute_what_their_nests_say() {
         agree_at_a_share(number, op, 3);
         shapes::far(op.vars).iter().for_each(|dims| agree_tuned(op, dims));
     }
-    for (number, op) in PRODUCTS.iter().flatten().chain(GEMMS).enumerate() {
+    for (number, op) in PRODUCTS.iter().flatten().chain(GEMMS).chain(&CONVOLUTIONS).enumerate() {
         agree_at_a_share(number, op, 12);
     }
 }
@@ -80,7 +80,7 @@ fn sums_over_many_blocks_are_rounded_once() {
 
 #[test]
 fn zero_extents() {
-    for op in OPS.iter().chain(PRODUCTS.iter().flatten()).chain(GEMMS) {
+    for op in OPS.iter().chain(PRODUCTS.iter().flatten()).chain(GEMMS).chain(&CONVOLUTIONS) {
         for at in 0..op.vars {
             let mut dims = vec![5; op.vars];
             dims[at] = 0;
@@ -91,7 +91,7 @@ fn zero_extents() {
 
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
-    for op in OPS.iter().chain(PRODUCTS.iter().flatten()).chain(GEMMS) {
+    for op in OPS.iter().chain(PRODUCTS.iter().flatten()).chain(GEMMS).chain(&CONVOLUTIONS) {
         for dims in [shapes::all(op.vars, 37), shapes::all(op.vars, 8), shapes::long(op.vars)] {
             let alone = outcome_on(1, op, &dims);
             for threads in 2..=4 {

@@ -8,6 +8,8 @@ use dietcode::runtime::Tensor;
 use dietcode::runtime::cuda::CudaTensor;
 use dietcode::runtime::tunable::KernelOp;
 
+use crate::products::image;
+
 /// A kernel, or the nest it was made from, on these inputs and this output.
 pub(crate) type Call = fn(&[Tensor<f32>], &mut Tensor<f32>) -> Result<()>;
 
@@ -109,7 +111,6 @@ pub(crate) const OPS: &[Op] = &[
         conv2d(0, 1),
         6,
         |d| {
-            let image = |extent: usize, filter: usize| (extent + filter).saturating_sub(1);
             let [o, c, h, w, r, s] = d else { unreachable!("six shape variables") };
             vec![vec![*c, image(*h, *r), image(*w, *s)], vec![*o, *c, *r, *s], vec![*o, *h, *w]]
         },

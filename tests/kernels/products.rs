@@ -1,4 +1,4 @@
-//! The matrix products under test: every form, batched or not, in every element type.
+//! The matrix products under test: every form, batched or not, in every element type; and convolutions of f16.
 
 use std::sync::LazyLock;
 
@@ -37,16 +37,15 @@ fn shapes(d: &[usize], x_transposed: bool, w_transposed: bool) -> Vec<Vec<usize>
 }
 
 macro_rules! product {
-    ($op:ident, $vars:tt, $x:tt, $w:tt, $ty:ty, $round:expr, $unit:expr) => {{
+    ($op:ident, $vars:tt, $shapes:expr, $roundings:expr, $ty:ty, $round:expr, $unit:expr) => {{
         let kernel: Call = |inputs, y| through::<$ty>($round, inputs, y, |x, w, y| $op(x, w, y));
         let reference: Call = |inputs, y| through::<$ty>($round, inputs, y, |x, w, y| $op::reference(x, w, y));
         let tunable: Call = |inputs, y| {
             static OP: LazyLock<KernelOp> = LazyLock::new($op::tunable);
             through::<$ty>($round, inputs, y, |x, w, y| $op::tuned(&OP, x, w, y))
         };
-        let shapes: fn(&[usize]) -> Vec<Vec<usize>> = |d| shapes(d, $x, $w);
+        let (shapes, roundings): (fn(&[usize]) -> Vec<Vec<usize>>, fn(&[usize]) -> usize) = ($shapes, $roundings);
         let name = stringify!($op);
-        let roundings: fn(&[usize]) -> usize = |d| d[2];
         let (vars, accumulates, stored) = ($vars, false, $unit);
         Op { name, kernel, reference, tunable, there: None, vars, shapes, roundings, accumulates, stored }
     }};
@@ -56,10 +55,10 @@ macro_rules! product {
 macro_rules! forms {
     ($vars:tt, $ty:ty, $round:expr, $unit:expr, $nn:ident, $nt:ident, $tn:ident, $tt:ident) => {
         [
-            product!($nn, $vars, false, false, $ty, $round, $unit),
-            product!($nt, $vars, false, true, $ty, $round, $unit),
-            product!($tn, $vars, true, false, $ty, $round, $unit),
-            product!($tt, $vars, true, true, $ty, $round, $unit),
+            product!($nn, $vars, |d| shapes(d, false, false), |d| d[2], $ty, $round, $unit),
+            product!($nt, $vars, |d| shapes(d, false, true), |d| d[2], $ty, $round, $unit),
+            product!($tn, $vars, |d| shapes(d, true, false), |d| d[2], $ty, $round, $unit),
+            product!($tt, $vars, |d| shapes(d, true, true), |d| d[2], $ty, $round, $unit),
         ]
     };
 }
@@ -75,4 +74,37 @@ pub(crate) const PRODUCTS: [[Op; 4]; 6] = [
     forms!(4, f32, |v| v, 0.0, batch_matmul_nn, batch_matmul_nt, batch_matmul_tn, batch_matmul_tt),
     forms!(4, f16, f16::from_f32, F16, batch_matmul_nn_f16, batch_matmul_nt_f16, batch_matmul_tn_f16, batch_matmul_tt_f16),
     forms!(4, bf16, bf16::from_f32, BF16, batch_matmul_nn_bf16, batch_matmul_nt_bf16, batch_matmul_tn_bf16, batch_matmul_tt_bf16),
+];
+
+/// The length of an image's side that a filter goes over.
+pub(crate) fn image(extent: usize, filter: usize) -> usize {
+    (extent + filter).saturating_sub(1)
+}
+
+/// Of planes, and of channels.
+pub(crate) const CONVOLUTIONS: [Op; 2] = [
+    product!(
+        conv2d_f16,
+        6,
+        |d| {
+            let [o, c, h, w, r, s] = *d else { unreachable!("six shape variables") };
+            vec![vec![c, image(h, r), image(w, s)], vec![o, c, r, s], vec![o, h, w]]
+        },
+        |d| d[1] * d[4] * d[5],
+        f16,
+        f16::from_f32,
+        F16
+    ),
+    product!(
+        conv2d_nhwc_f16,
+        6,
+        |d| {
+            let [o, c, h, w, r, s] = *d else { unreachable!("six shape variables") };
+            vec![vec![image(h, r), image(w, s), c], vec![o, r, s, c], vec![h, w, o]]
+        },
+        |d| d[1] * d[4] * d[5],
+        f16,
+        f16::from_f32,
+        F16
+    ),
 ];

@@ -33,6 +33,7 @@ fn all() -> Vec<KernelDef> {
     let shipped = [
         include_str!("../../../src/ops.rs"),
         include_str!("../../../src/ops/batched.rs"),
+        include_str!("../../../src/ops/convolution.rs"),
         include_str!("../../../src/ops/gemm.rs"),
         include_str!("../../../src/ops/matmul.rs"),
     ];

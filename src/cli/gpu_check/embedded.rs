@@ -18,6 +18,7 @@ const FILES: &[(&str, &str)] = &[
     (OPS, include_str!("../../ops.rs")),
     (MATMUL, include_str!("../../ops/matmul.rs")),
     (BATCHED, include_str!("../../ops/batched.rs")),
+    ("src/ops/convolution.rs", include_str!("../../ops/convolution.rs")),
 ];
 
 const DENSE: &str = "configs/bert_dense.json";

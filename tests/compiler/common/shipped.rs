@@ -10,6 +10,7 @@ pub(crate) fn kernels() -> Vec<KernelDef> {
         include_str!("../../../src/ops.rs"),
         include_str!("../../../src/ops/matmul.rs"),
         include_str!("../../../src/ops/batched.rs"),
+        include_str!("../../../src/ops/convolution.rs"),
         include_str!("../../../src/ops/gemm.rs"),
     ];
     let scanned =

@@ -5,7 +5,7 @@ use dietcode_core::sketch::Space;
 use dietcode_core::sketch::rules::Tf32;
 use dietcode_syntax::KernelDef;
 
-use super::sketches::{device, smallest, space, space_of_tf32};
+use super::sketches::{device, smallest, space, space_of_layer, space_of_tf32};
 use crate::common::shipped::kernel;
 
 /// The first sketch of a kernel with a variable, which neither shares sums nor overlaps copies.
@@ -85,6 +85,25 @@ fn tensors_of_f32_are_rounded_with_leave_only() {
         let old = space_of_tf32(&kernel("matmul_nt"), device("sm_75"), tf32);
         assert_eq!(old.sketches, space(&kernel("matmul_nt"), device("sm_75")).sketches);
     }
+}
+
+/// Rows and columns of an instruction are channels and columns of the output. Where channels are contiguous, both factors lie as they are; of
+/// planes, filters are transposed on their way.
+#[test]
+fn convolutions_become_matrix_instructions() {
+    let layer = |name: &str, tf32| space_of_layer(&kernel(name), device("sm_80"), tf32);
+    for (name, tf32, filters) in [
+        ("conv2d_f16", Tf32::Forbidden, "shared, vector 8, pad 0, swizzle 8, reduce_outside"),
+        ("conv2d_nhwc_f16", Tf32::Forbidden, "shared, vector 8, pad 0, swizzle 8"),
+        ("conv2d", Tf32::Once, "shared, vector 4, pad 8, reduce_outside"),
+    ] {
+        let space = layer(name, tf32);
+        let text = primitives(&space, &smallest(&sketch(&space, "o_warp")));
+        assert!(text.contains("tensorize("), "{text}");
+        assert!(text.contains(&format!("k_shared = cache_read(k, {filters})\n")), "{text}");
+    }
+    let none = layer("conv2d", Tf32::Forbidden);
+    assert!(none.sketches.iter().all(|sketch| sketch.variables().all(|var| &**var != "o_warp")));
 }
 
 #[test]

@@ -30,6 +30,19 @@ pub(crate) fn space_of_tf32(def: &KernelDef, device: DeviceLimits, tf32: Tf32) -
     space_by(def, device, &custom)
 }
 
+/// That of a convolution at the extents of a layer, where channels are the longest sum.
+pub(crate) fn space_of_layer(def: &KernelDef, device: DeviceLimits, tf32: Tf32) -> Space {
+    let mut custom = CustomRules::default();
+    custom.allow_tf32(tf32);
+    let extent = |name: &str| match name {
+        "C" | "O" => 128,
+        "R" | "S" => 3,
+        _ => 28,
+    };
+    let instance = def.shape_vars.iter().map(|var| extent(&var.name)).collect();
+    Space::generate(def, Target::Cuda(device), &[instance], &custom).expect("it has sketches")
+}
+
 fn space_by(def: &KernelDef, device: DeviceLimits, custom: &CustomRules) -> Space {
     let instances = [8, 256].map(|extent| vec![extent; def.shape_vars.len()]);
     Space::generate(def, Target::Cuda(device), &instances, custom).expect("it has sketches")

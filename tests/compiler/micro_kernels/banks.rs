@@ -15,9 +15,14 @@ pub(crate) fn conflicts(kernel: &MicroKernel) -> Vec<String> {
     let operand = |(name, stage): (&String, &Stage)| {
         let param = kernel.def.params.iter().find(|param| param.name == *name).expect("what is staged is a tensor");
         let bytes = param.dtype.bytes();
-        let (row, _) = param.dims.last().and_then(|dim| dim.terms.first()).expect("its rows are as long as a variable");
-        let contiguous = loop_of(&kernel.def, row);
-        let row = tile(&kernel.blocked, contiguous) + stage.pad;
+        // Of a window, it is the loop over outputs that moves to neighbours.
+        let mut contiguous = param.dims.iter().rev().filter_map(|dim| {
+            let loops = dim.terms.iter().map(|(var, _)| loop_of(&kernel.def, var));
+            loops.max_by_key(|l| l.role == Role::Spatial)
+        });
+        let contiguous = contiguous.find(|l| !stage.reduce_outside || l.role == Role::Spatial);
+        let contiguous = contiguous.expect("its rows are as long as a variable");
+        let row = tile(&kernel.def, &kernel.blocked, contiguous) + stage.pad;
         let (name, shape) = (name.as_str().into(), vec![Expr::Int(row)]);
         let buffer = Buffer { name, dtype: param.dtype, shape, scope: Scope::Shared, swizzle: stage.swizzle };
         let swizzle = Swizzle::of(&buffer);

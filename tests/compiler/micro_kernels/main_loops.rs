@@ -38,6 +38,9 @@ pub(crate) fn excess(kernel: &MicroKernel, device: ComputeCapability, mix: &Mix)
         // 128 x 128 by 4 warps, 32 steps.
         (Some(MatrixUnit::Half), "matmul_nt_f16", 32) if tile(["i", "j"]) == [8, 16] => (190, 64),
         (Some(MatrixUnit::Half), "matmul_tn_f16", 32) if tile(["i", "j"]) == [8, 16] => (170, 64),
+        // 64 columns by 128 channels by 4 warps, 32 steps, whole vectors; and 64 by 64 by single elements.
+        (Some(MatrixUnit::Half), "conv2d_nhwc_f16", _) => (150, 32),
+        (Some(MatrixUnit::Half), "conv2d_f16", _) => (700, 16),
         // 128 x 128 by 8 warps, 16 steps, three products for one; both parts of 48 operands take 3 instructions each, or 5.
         (Some(MatrixUnit::Tf32x3), "matmul_nt", 16) => (if device.major < 9 { 550 } else { 360 }, 96),
         // 128 x 128 by 256 threads, 8 steps: 43 instructions move operands. Two steps may be one iteration.

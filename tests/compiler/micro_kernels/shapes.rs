@@ -1,5 +1,7 @@
 //! The shapes that a micro-kernel is run at: multiples of its tiles, one more, one less, primes, 1, sums of nothing.
 
+use dietcode_core::frontend;
+use dietcode_core::ir::Expr;
 use dietcode_core::sketch::Blocked;
 use dietcode_syntax::{KernelDef, LoopDef, Role};
 
@@ -35,7 +37,7 @@ pub(crate) fn shapes(def: &KernelDef, blocked: &Blocked) -> Vec<Vec<i64>> {
         // Of the first sum as much as fills each buffer of the pipeline.
         let steps = if Some(&l.name) == first_sum { blocked.stages + 1 } else { 1 };
         let parts = blocked.split.get(&l.name).copied().unwrap_or(1);
-        let tile = tile(blocked, l) * parts * steps;
+        let tile = tile(def, blocked, l) * parts * steps;
         if n + 1 == COUNT {
             return if l.role == Role::Reduce { 0 } else { (tile / 2 + 1).min(7) };
         }
@@ -58,15 +60,26 @@ pub(crate) fn loop_of<'d>(def: &'d KernelDef, var: &str) -> &'d LoopDef {
 }
 
 /// What a block covers of a spatial loop; of a summed one, the tile in shared memory. With a matrix unit, sizes count its
-/// instructions, of 16 rows `i` and 8 columns `j`.
-pub(crate) fn tile(blocked: &Blocked, l: &LoopDef) -> i64 {
-    let instruction = match (blocked.matrix_unit, l.name.as_str()) {
-        (Some(_), "i") => 16,
-        (Some(_), "j") => 8,
-        _ => 1,
-    };
+/// instructions, of 16 rows and 8 columns.
+pub(crate) fn tile(def: &KernelDef, blocked: &Blocked, l: &LoopDef) -> i64 {
     match l.role {
-        Role::Spatial => instruction * blocked.block_tile(&l.name),
+        Role::Spatial if blocked.matrix_unit.is_some() => instruction(def, &l.name) * blocked.block_tile(&l.name),
+        Role::Spatial => blocked.block_tile(&l.name),
         Role::Reduce => blocked.reduce.get(&l.name).copied().unwrap_or(1),
+    }
+}
+
+/// How much a matrix instruction takes of a spatial loop: columns lie along the one along which the output is contiguous, rows along the last one
+/// that moves the other factor alone.
+fn instruction(def: &KernelDef, name: &str) -> i64 {
+    let block = &frontend::program(def).blocks[0];
+    let column = block.contiguous().expect("the output has elements");
+    let moves = |index: &[Expr], name: &str| index.iter().any(|e| e.uses(name));
+    let both = |name: &str| block.update_reads().iter().any(|(_, index)| moves(index, name) && moves(index, column));
+    let row = block.iters_of(Role::Spatial).map(|iter| &iter.name).filter(|name| !both(name)).last();
+    match name {
+        _ if name == &**column => 8,
+        _ if row.is_some_and(|row| name == &**row) => 16,
+        _ => 1,
     }
 }

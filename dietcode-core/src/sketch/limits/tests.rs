@@ -16,10 +16,11 @@ use crate::sketch::rules::{CustomRules, Tf32};
 use crate::sketch::{Sampler, Space};
 
 /// The kernels that the project ships, and those at the edges of what a kernel may be.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     include_str!("../../../../src/ops.rs"),
     include_str!("../../../../src/ops/matmul.rs"),
     include_str!("../../../../src/ops/batched.rs"),
+    include_str!("../../../../src/ops/convolution.rs"),
     include_str!("../../../../src/ops/gemm.rs"),
     include_str!("../../../../tests/compiler/space/odd.txt"),
 ];

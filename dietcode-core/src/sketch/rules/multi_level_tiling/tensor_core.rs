@@ -1,7 +1,9 @@
 //! A product of matrices becomes tiles of a block, of warps, and of matrix instructions.
 //!
 //! It applies to a sum of products of two tensors of f16 or bf16 on a device from 8.0 on, where one moves along the output's
-//! contiguous axis and the other along another one, and each lies contiguous along its own of these or along the longest sum.
+//! contiguous axis and the other along another one. Of a convolution these are its columns, or its channels where they are contiguous. The
+//! copy of a factor lies as its tensor does if that is contiguous along its own of these axes or along the longest sum, and else, as in the
+//! filters of a convolution of planes, with all sums outside, which takes element by element.
 //! Tensors of f32 are rounded to tf32, by an instruction of 8 steps, or by three of them in two parts, so that they need the user's
 //! leave: `search.tf32` of a config, [`super::super::CustomRules::allow_tf32`].
 //!
@@ -90,20 +92,39 @@ impl MultiLevelTilingTensorCore {
         let mut operands = units.filter_map(|unit| {
             Operands::of(block, partial.program.computes_in(), unit, |name| Some(name) == longest.as_ref()).ok()
         });
-        operands.find(|operands| has_rows(block, operands))
+        operands
+            .find(|operands| block.update_reads().iter().all(|(_, index)| Copied::of(block, operands, index).is_some()))
     }
 }
 
-/// Whether what lies contiguous in the copies of both factors is what an instruction takes of them: its rows, columns or steps.
-fn has_rows(block: &Block, operands: &Operands) -> bool {
-    let taken = [&operands.row, &operands.column, &operands.step];
-    let contiguous = |index: &[Expr]| {
-        let of_tile = block.iters.iter().filter(|iter| iter.role == Role::Reduce || taken.contains(&&iter.name));
+/// How the copy of a factor lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Copied {
+    /// As its tensor, along rows or columns of an instruction.
+    Across,
+    /// As its tensor, along the steps.
+    AlongSteps,
+    /// With all sums outside, along rows or columns.
+    SumsOutside,
+}
+
+impl Copied {
+    /// What lies contiguous in it is what an instruction takes: its rows, columns or steps. Of what moves along neither, a block has one element.
+    fn of(block: &Block, operands: &Operands, index: &[Expr]) -> Option<Copied> {
+        let taken = [&operands.row, &operands.column, &operands.step];
         let along = |iter: &IterVar| index.iter().rposition(|e| e.uses(&iter.name));
-        of_tile.filter(|iter| along(iter).is_some()).max_by_key(|iter| (along(iter), iter.role == Role::Spatial))
-    };
-    let reads = block.update_reads();
-    reads.iter().all(|(_, index)| contiguous(index).is_some_and(|iter| taken.contains(&&iter.name)))
+        let is_spatial = |iter: &IterVar| iter.role == Role::Spatial;
+        let of_tile = || {
+            let of_tile = block.iters.iter().filter(|iter| !is_spatial(iter) || taken.contains(&&iter.name));
+            of_tile.filter(|iter| along(iter).is_some())
+        };
+        let as_it_lies = of_tile().max_by_key(|iter| (along(iter), is_spatial(iter)))?;
+        match taken.contains(&&as_it_lies.name) {
+            true if is_spatial(as_it_lies) => Some(Copied::Across),
+            true => Some(Copied::AlongSteps),
+            false => of_tile().any(is_spatial).then_some(Copied::SumsOutside),
+        }
+    }
 }
 
 fn tiled(
@@ -131,7 +152,9 @@ fn tiled(
     let thread = gpu::bind(&mut partial, &parts, &blocks, &threads).expect("the lanes of a warp");
     let [thread, around] = gpu::stream(&mut partial, thread, &tiles);
     gpu::accumulate(&mut partial, block, thread);
-    gpu::stage(&mut partial, block, &around, |buffer, index| tile(block, buffer, index));
+    gpu::stage(&mut partial, block, &around, |buffer, index| {
+        tile(buffer, Copied::of(block, operands, index).expect("that of a factor"))
+    });
     partial
         .instructions
         .extend((operands.unit != MatrixUnit::Half).then_some(Instruction::Tensorize(operands.unit.into())));
@@ -142,14 +165,15 @@ fn tiled(
     partial
 }
 
-/// A tile as the tensor lies, padded or swizzled.
-fn tile(block: &Block, buffer: &Buffer, index: &[Expr]) -> SharedTile {
-    let whole = buffer.dtype == DType::F32 && gpu::lies_along_sum(block, index);
+/// A tile whose rows are padded or swizzled.
+fn tile(buffer: &Buffer, copied: Copied) -> SharedTile {
+    let whole = buffer.dtype == DType::F32 && copied == Copied::AlongSteps;
     let pad = if whole { PAD_ALONG_SUM } else { PAD };
     // Elements of f32 that lie across the sum are loaded one by one, of which each would have an address of its own.
     let by_rows = buffer.dtype != DType::F32 || whole;
     let vector = WIDEST / buffer.dtype.bytes();
-    SharedTile { vector, pad, swizzle: if by_rows { vector } else { 0 }, reduce_outside: false }
+    let reduce_outside = copied == Copied::SumsOutside;
+    SharedTile { vector, pad, swizzle: if by_rows { vector } else { 0 }, reduce_outside }
 }
 
 /// 16 rows are 2 of each of 8 lanes, 8 columns 2 of each of 4; what is neither has a block for each element.
