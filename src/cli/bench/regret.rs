@@ -399,7 +399,7 @@ mod tests {
             outcome: Ok(Sample { seconds, rel_err: 0.0, nearest: None }),
         };
         let standings = all.into_iter().map(standing).collect();
-        let comparison = Comparison { threads: 1, cold: false, standings, peak: None };
+        let comparison = Comparison { threads: 1, cache: Cache::Warm, standings, peak: None };
         at_shape(&workload, "own".to_owned(), &comparison).unwrap()
     }
 
