@@ -1,6 +1,7 @@
 //! One call for all places: where the tensors are decides what carries it out.
 
 use dietcode_core::runtime::cuda::{CudaTensor, Device};
+use dietcode_core::runtime::tunable::{KernelOp, tuning};
 use dietcode_core::runtime::{Arg, Input, Kernel, Output, Tensor};
 use dietcode_core::{Error, ErrorKind, Result, f16};
 
@@ -45,6 +46,22 @@ fn tensors_say_where_a_call_runs() {
 }
 
 #[test]
+fn a_call_on_a_device_is_the_dispatchers_whether_tuning_is_on_or_off() {
+    let device = Device::cuda_host();
+    let op = KernelOp::new(&fake::WHOLE, |_| panic!("the nest is for host memory"));
+    let (x, w) = (data(&[5, 3]), data(&[2, 3]));
+    let [of_x, of_w] = [&x, &w].map(|tensor| CudaTensor::upload(&device, tensor).unwrap());
+    for on in [false, true] {
+        let mut y = CudaTensor::<f32>::uninitialised(&device, &[5, 2]).unwrap();
+        let mut args = [Input::from(&of_x).into(), Input::from(&of_w).into(), Output::from(&mut y).into()];
+        tuning::scope(on, || op.call_args(&mut args)).unwrap();
+        drop(args);
+        assert_eq!(y.download().unwrap().as_slice(), expected(5, 3, 2));
+    }
+    assert!(op.reports().is_empty(), "no key is of a device: nothing is tuned there");
+}
+
+#[test]
 fn every_way_of_launching_computes_the_same() {
     let device = Device::cuda_host();
     for (m, k, n) in [(1, 1, 1), (5, 3, 2), (37, 11, 13), (64, 5, 1), (3, 0, 4)] {
@@ -64,7 +81,7 @@ fn views_of_views_are_operands_too() {
     let device = Device::cuda_host();
     let (x, w) =
         (CudaTensor::upload(&device, &data(&[5, 3])).unwrap(), CudaTensor::upload(&device, &data(&[2, 3])).unwrap());
-    let mut y = CudaTensor::uninitialised(&device, &[5, 2]).unwrap();
+    let mut y = CudaTensor::<f32>::uninitialised(&device, &[5, 2]).unwrap();
     let x = x.view();
     let mut out = y.view_mut();
     call(&fake::WHOLE, &x, w.view(), &mut out).unwrap();
