@@ -36,8 +36,7 @@ pub(crate) fn excess(kernel: &MicroKernel, device: ComputeCapability, mix: &Mix)
     // How many instructions there may be for so many products.
     let bar = match (blocked.matrix_unit, def.name.as_str(), steps) {
         // 128 x 128 by 4 warps, 32 steps.
-        (Some(MatrixUnit::Half), "matmul_nt_f16", 32) if tile(["i", "j"]) == [8, 16] => (190, 64),
-        (Some(MatrixUnit::Half), "matmul_tn_f16", 32) if tile(["i", "j"]) == [8, 16] => (170, 64),
+        (Some(MatrixUnit::Half), "matmul_nt_f16" | "matmul_tn_f16", 32) if tile(["i", "j"]) == [8, 16] => (190, 64),
         // 64 columns by 128 channels by 4 warps, 32 steps, whole vectors; and 64 by 64 by single elements.
         (Some(MatrixUnit::Half), "conv2d_nhwc_f16", _) => (150, 32),
         (Some(MatrixUnit::Half), "conv2d_f16", _) => (700, 16),
