@@ -72,7 +72,7 @@ fn micro_kernel(label: &str) -> MicroKernel {
 fn record(label: &str, m: i64, trial: u64, outcome: &Value) -> Value {
     let schedule = micro_kernel(label);
     json!({
-        "format": 6,
+        "format": 7,
         "workload": { "kernel": "dense", "source_hash": "0123456789abcdef", "shape": { "M": m, "N": 768 } },
         "target": { "cpu": "Some CPU", "march": "native", "compiler": "gcc 14" },
         "name": schedule.name(),

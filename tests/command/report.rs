@@ -205,7 +205,7 @@ fn what_no_page_can_be_made_of_is_told() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     for line in
-        ["torn.jsonl: 1 line is no record of format 6", "the last line was torn", "found no config beside the records"]
+        ["torn.jsonl: 1 line is no record of format 7", "the last line was torn", "found no config beside the records"]
     {
         assert!(said.contains(line), "{said}");
     }

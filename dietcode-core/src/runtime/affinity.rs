@@ -29,8 +29,8 @@ pub(crate) fn allowed() -> Vec<usize> {
     of_thread(0).unwrap_or_else(|| (0..std::thread::available_parallelism().map_or(1, usize::from)).collect())
 }
 
-/// The cores that the process had when this code was loaded, or when it was forked, 64 of them in a word: before any of its threads kept
-/// itself on fewer.
+/// The cores that the process had when this code was loaded, 64 of them in a word, before any of its threads kept itself on fewer; in a child
+/// that was forked after a call on several threads, those of the thread that forked it.
 static AT_START: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 /// Notes them.
@@ -64,6 +64,13 @@ fn of_thread(thread: ThreadId) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for_each_core(thread, |core| cores.push(core));
     Some(cores).filter(|cores| !cores.is_empty())
+}
+
+/// Whether a thread may use these cores, the lowest first, and no others, if the system tells.
+pub(super) fn has(thread: ThreadId, mut cores: impl Iterator<Item = usize>) -> bool {
+    let (mut are_same, mut told) = (true, false);
+    for_each_core(thread, |core| (are_same, told) = (are_same && cores.next() == Some(core), true));
+    !told || are_same && cores.next().is_none()
 }
 
 /// Calls a function with each of them; with none if the system does not tell.

@@ -9,9 +9,9 @@
 //! a call assigns a part of the cores to each helper before it wakes it; within its part the system is free. Where there are more
 //! threads than cores, all cores are everyone's.
 //!
-//! The cores of the process are those that it had at its start: a thread that keeps itself on one of them, as a program that measures does,
-//! takes none from the helpers. Who gives the process others later, by `taskset -a -p` or a cgroup, gives them to the helpers as well, which
-//! tells.
+//! The cores of the process are those of its first thread and of the caller. Where that is one core alone, these threads may have been kept on
+//! it, as in a program that measures: then it has those that it was started with, or had before. `taskset -a -p` and cgroups give other cores
+//! to all threads, and so to one that sleeps and is never placed, by which they are told.
 //!
 //! After a call a helper spins for [`spin_time`](super::spin_time), so that it has begun with the next one long before the system
 //! could have woken it, and then parks.
@@ -32,6 +32,9 @@ use crate::{Error, Result};
 
 /// How often a spinning helper looks for work between two looks at the clock.
 const LOOKS: usize = 64;
+
+/// Bytes of the stack of a thread that sleeps.
+const STACK: usize = 64 << 10;
 
 /// No part of the cores: all of them.
 const ANYWHERE: usize = usize::MAX;
@@ -76,6 +79,15 @@ struct Helpers {
     read: Instant,
     /// Room for reading them again.
     room: Vec<usize>,
+    /// Started with the first helper.
+    witness: Option<Witness>,
+}
+
+/// A thread that sleeps, and is on other cores only if all threads were given others.
+struct Witness {
+    id: ThreadId,
+    /// The cores that it had last.
+    has: Vec<usize>,
 }
 
 struct Helper {
@@ -115,13 +127,18 @@ fn pool() -> &'static Pool {
         affinity::in_forked_children(forget);
         IS_FORGOTTEN.store(true, Ordering::Release);
     }
-    let mut cores = Vec::new();
-    affinity::add_start(&mut cores);
-    affinity::add_first_and_calling(&mut cores);
-    in_order(&mut cores);
+    let (mut cores, mut start) = (Vec::new(), Vec::new());
+    affinity::add_start(&mut start);
+    read_cores(&mut cores, &start);
     let new = Box::into_raw(Box::new(Pool {
         cores: AtomicUsize::new(cores.len()),
-        helpers: Mutex::new(Helpers { all: Vec::new(), room: cores.clone(), cores, read: Instant::now() }),
+        helpers: Mutex::new(Helpers {
+            all: Vec::new(),
+            room: cores.clone(),
+            cores,
+            read: Instant::now(),
+            witness: None,
+        }),
         calls: AtomicUsize::new(0),
         rests: AtomicUsize::new(0),
     }));
@@ -212,7 +229,10 @@ impl Pool {
             helpers.read_cores();
             self.cores.store(helpers.cores.len(), Ordering::Relaxed);
         }
-        let Helpers { all: helpers, cores, .. } = &mut *helpers;
+        let Helpers { all: helpers, cores, witness, .. } = &mut *helpers;
+        if witness.is_none() {
+            *witness = Some(Witness::start(cores)?);
+        }
         while helpers.len() < most {
             let helper = Helper::start(self, helpers.len())?;
             helpers.push(Arc::new(helper));
@@ -244,23 +264,65 @@ impl Pool {
 }
 
 impl Helpers {
-    /// Reads anew which cores the process may use. Where they are others, or helpers were put elsewhere, each is placed anew.
+    /// Reads anew which cores the process may use. Where they are others, each helper is placed anew, wherever the system has put it.
     fn read_cores(&mut self) {
-        self.room.clear();
-        let are_in_place = self.all.iter().all(|helper| helper.is_where_it_was_put(&self.cores));
-        if are_in_place {
-            self.room.extend(&self.cores);
-        } else {
-            let room = &mut self.room;
-            self.all.iter().for_each(|helper| affinity::for_each_core(helper.id, |core| room.push(core)));
+        // Where others have put it and the cores are the same, it was put there and back.
+        let moved = self.all.iter().filter(|helper| !helper.is_where_it_was_put(&self.cores));
+        moved.for_each(|helper| helper.shared.part.store(NOWHERE, Ordering::Relaxed));
+        if let Some(given) = self.witness.as_mut().and_then(Witness::moved) {
+            self.cores.clear();
+            self.cores.extend(given);
+            self.all.iter().for_each(|helper| helper.shared.part.store(NOWHERE, Ordering::Relaxed));
         }
-        affinity::add_first_and_calling(&mut self.room);
-        in_order(&mut self.room);
-        if !are_in_place || self.room != self.cores {
+        read_cores(&mut self.room, &self.cores);
+        if self.room != self.cores {
             std::mem::swap(&mut self.room, &mut self.cores);
             self.all.iter().for_each(|helper| helper.shared.part.store(NOWHERE, Ordering::Relaxed));
         }
         self.read = Instant::now();
+    }
+}
+
+impl Witness {
+    /// Starts it on some cores, or on as many of them as the system allows.
+    fn start(cores: &[usize]) -> Result<Witness> {
+        let (tell, told) = mpsc::channel();
+        let sleep = move || {
+            // If nobody waits for it, nobody asks it anything.
+            let _ = tell.send(affinity::this_thread());
+            loop {
+                thread::park();
+            }
+        };
+        let unavailable = |e| Error::unavailable("cannot start a thread that tells of other cores").caused_by(e);
+        thread::Builder::new().name("dietcode".into()).stack_size(STACK).spawn(sleep).map_err(unavailable)?;
+        let id = told.recv().map_err(|e| Error::unavailable("a thread ended at once").caused_by(e))?;
+        affinity::keep_on(id, cores);
+        let mut has = Vec::new();
+        affinity::for_each_core(id, |core| has.push(core));
+        Ok(Witness { id, has })
+    }
+
+    /// Its cores, if they are others than before.
+    fn moved(&mut self) -> Option<&[usize]> {
+        if affinity::has(self.id, self.has.iter().copied()) {
+            return None;
+        }
+        self.has.clear();
+        let has = &mut self.has;
+        affinity::for_each_core(self.id, |core| has.push(core));
+        Some(&self.has)
+    }
+}
+
+/// The cores of the process; it had these before.
+fn read_cores(cores: &mut Vec<usize>, before: &[usize]) {
+    cores.clear();
+    affinity::add_first_and_calling(cores);
+    in_order(cores);
+    if cores.len() == 1 {
+        cores.extend(before);
+        in_order(cores);
     }
 }
 
@@ -279,17 +341,14 @@ fn part_of(cores: &[usize], parts: usize, part: usize) -> impl Iterator<Item = u
 }
 
 impl Helper {
-    /// Whether it still has the cores that it was given of those of the process, if it was given some.
+    /// Whether it still has the cores that it was given of those of the process, if it was given some and the system tells.
     fn is_where_it_was_put(&self, cores: &[usize]) -> bool {
         let (parts, part) = match self.shared.part.load(Ordering::Relaxed) {
             NOWHERE => return true,
             ANYWHERE => (1, 0),
             placed => (placed >> 32, placed & u32::MAX as usize),
         };
-        let mut given = part_of(cores, parts, part);
-        let mut is_there = true;
-        affinity::for_each_core(self.id, |core| is_there &= given.next() == Some(core));
-        is_there && given.next().is_none()
+        affinity::has(self.id, part_of(cores, parts, part))
     }
 
     /// Keeps it on one part of the cores, or lets it run on all.

@@ -11,7 +11,9 @@ use dietcode::core::config::{Cache, WklInst};
 use dietcode::core::cost_model::cpu::Profile;
 use dietcode::core::dispatch::{PICK, Winners, drawn};
 use dietcode::core::machine::Target;
-use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Instance, Timing, compare};
+use dietcode::core::measure::{
+    Baselines, Comparison, CpuHarness, Device, Finalist, Instance, Standing, Timing, compare,
+};
 use dietcode::core::paired::{Verdict, gains, look, median};
 use dietcode::core::search::{WorkloadInstance, best_on_record};
 use dietcode::core::sketch::{Lowered, MicroKernel};
@@ -247,9 +249,18 @@ fn measure(
         return Ok(comparison);
     }
     let further = compare(harness, instance, &near, threads, timing(rounds).unchecked())?;
+    // Pairs are of samples that were taken together.
+    let goes_on = |standing: &Standing| further.sample(&standing.name).is_some();
+    let counts = comparison
+        .standings
+        .iter()
+        .filter(|of| goes_on(of))
+        .filter_map(|of| Some(of.outcome.as_ref().ok()?.seconds.len()));
+    let together = counts.min().unwrap_or(0);
     for standing in &mut comparison.standings {
         // Who has no more of them is known by the first.
         if let (Ok(sample), Some(more)) = (&mut standing.outcome, further.sample(&standing.name)) {
+            sample.seconds.truncate(together);
             sample.seconds.extend(&more.seconds);
         }
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dietcode::core::config::{Cache, Strategy};
+use dietcode::core::config::Strategy;
 use dietcode::core::dispatch::today;
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaHarness, DeviceFacts, Images};
@@ -125,7 +125,7 @@ struct Run<'a> {
     capability: ComputeCapability,
     json: &'a JsonArgument,
     tuned: Option<&'a Path>,
-    cache: Cache,
+    cold: bool,
 }
 
 impl Run<'_> {
@@ -197,7 +197,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         capability,
         json: &arguments.json,
         tuned: arguments.tuned.as_deref(),
-        cache: if arguments.cold_l2 { Cache::Cold } else { Cache::Rotated },
+        cold: arguments.cold_l2,
     };
     run.progress.say(&format!("{} ({capability}), compiling with {}", facts.model, compiler.description()));
     let mut outcome = outcome(arguments, seed, facts, &compiler);

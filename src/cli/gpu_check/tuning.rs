@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::time::Instant;
 
-use dietcode::core::config::Strategy;
+use dietcode::core::config::{Cache, Strategy};
 use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, default_on_gpu};
 use dietcode::core::measure::{Baselines, Device, Finalist, Sample, Standing, Summary, Timing, compare};
 use dietcode::core::search::{Database, Found, Journal, Task, search};
@@ -87,7 +87,9 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, b
     let journal = |device: &dyn Device, identity| Journal::begin(database, device, identity);
     let kernel = Kernel { config: &config, rules: &CustomRules::default(), workloads: &problem.workloads };
     let mut task = kernel.task(device, &budget, &watch, journal)?;
-    task.tuning.cache = run.cache;
+    if run.cold {
+        task.tuning.cache = Cache::Cold;
+    }
     tuned.default = task.tuning.defaults.micro_kernels[0].name();
     let found = search(std::slice::from_mut(&mut task), &course(&config)).swap_remove(0);
     let failed = |(name, failure)| Failed { name, failure };

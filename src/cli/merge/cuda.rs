@@ -43,7 +43,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapabil
         features: Vec::new(),
         compiler,
         estimated: false,
-        cache: Cache::Rotated,
+        cache: Cache::Warm,
         date: today(),
     };
     let measurements = |of: &Seen, pick: usize| measurements(setup, &table.schedules[pick].1, of, pick, limits);

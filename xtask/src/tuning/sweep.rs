@@ -32,7 +32,8 @@ pub(super) fn measure(folder: &Path) -> Result<(), String> {
         let mut bench = Command::new(&program);
         bench.arg("bench").arg(root().join(config)).arg("--sweep-grid");
         succeed(bench.arg("--json").arg(&json).arg("--plot").arg(&svg))?;
-        for Sweep { micro_kernel, setting, error } in read::<Vec<Sweep>>(&json)? {
+        let sweeps: Vec<Sweep> = read(&json)?;
+        for Sweep { micro_kernel, setting, error } in sweeps {
             let percent = 100.0 * error;
             let line = format!("{name}, {micro_kernel}, threads {setting}: off by {percent:.1}% (at most 10%)");
             println!("{line}");

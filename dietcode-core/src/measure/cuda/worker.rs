@@ -6,7 +6,6 @@ use super::tensors::Tensors;
 use super::timer::{Timer, copies};
 use super::{CudaDevice, DeviceFacts, check};
 use crate::Result;
-use crate::config::Cache;
 use crate::measure::protocol::{Event, Request};
 use crate::measure::turns::by_turns;
 use crate::measure::worker::{Keep, Kept, Tell, Trouble, Worker, misdirected, sets};
@@ -23,7 +22,7 @@ pub(in crate::measure) struct DeviceWorker<'a> {
     prepared: Kept<Prepared>,
 }
 
-/// The tensors of an instance: several sets where a launch must not find in the cache what the last one left there.
+/// The tensors of an instance: several sets, so that a launch does not find in the cache what the last one left there.
 struct Prepared {
     sets: Vec<Tensors>,
     /// Who passed the check there, with the deviation: the tensors are the same each time.
@@ -83,12 +82,8 @@ impl<'a> DeviceWorker<'a> {
                 .map(|c| c.map(|(_, rel_err)| Sample { seconds: vec![], rel_err, nearest: None }))
                 .collect(),
             _ => {
-                let mut sets = 1;
-                if job.timing.cache == Cache::Rotated {
-                    prepared.rotate(&self.device, self.facts.l2_bytes, job)?;
-                    sets = prepared.sets.len();
-                }
-                time(&self.device, self.facts.l2_bytes, tell, &mut prepared.sets[..sets], &checked, &job.timing)?
+                prepared.rotate(&self.device, self.facts.l2_bytes, job)?;
+                time(&self.device, self.facts.l2_bytes, tell, &mut prepared.sets, &checked, &job.timing)?
             }
         };
         self.prepared.put(job, prepared);

@@ -85,7 +85,8 @@ impl Tensors {
         let inputs = || self.memory.iter().enumerate().filter(|(param, _)| *param != self.output);
         let one = inputs().map(|(_, input)| Copies::stride(input)).sum();
         let wanted = sets(cache_bytes, one);
-        if self.sets >= wanted {
+        // A nest may have no inputs.
+        if one == 0 || self.sets >= wanted {
             return Ok(());
         }
         let copies = |(param, input): (usize, &Guarded)| Ok((param, Copies::of(input, wanted - 1)?));
@@ -213,7 +214,7 @@ fn laid_out(instance: &Instance, tensor: &Guarded, of: &Prepared) -> Result<Guar
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::dense;
+    use crate::testing::{dense, kernel};
 
     #[test]
     fn further_sets_hold_the_same_inputs_at_places_that_are_aligned_alike_and_exceed_the_cache() {
@@ -239,5 +240,9 @@ mod tests {
         let sets = tensors.sets();
         tensors.rotate(CACHE).unwrap();
         assert_eq!(tensors.sets(), sets, "they are made once");
+        let ones = kernel("#[dynamic_kernel] fn f(y: &mut [f32; N]) { for i in 0..N { y[i] = 1.0; } }");
+        let mut alone = Tensors::new(&Instance::of(&ones, &[7]).unwrap(), 1).unwrap();
+        alone.rotate(CACHE).unwrap();
+        assert_eq!(alone.sets(), 1, "without inputs nothing rotates");
     }
 }

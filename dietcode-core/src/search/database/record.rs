@@ -1,7 +1,7 @@
 //! A record: what was seen of one micro-kernel, as a line of JSON.
 //!
 //! ```text
-//! {"format":6,
+//! {"format":7,
 //!  "workload":{"kernel":"dense","source_hash":"…","shape":{"M":64,…}},
 //!  "target":{"cpu":"…","march":"native","compiler":"…"},
 //!  "name":"8x48_…","schedule":{"origin":{…},"trace":{…}},"structure":"…",
@@ -26,7 +26,7 @@ use crate::sketch::MicroKernel;
 pub use crate::measure::Machine as Target;
 
 /// The version of a record's format.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 /// A hash of the structure of a lowered program, see [`crate::sketch::Lowered`].
 pub type Structure = [u8; 32];
