@@ -316,7 +316,7 @@ fn a_library_for_devices_computes_on_the_emulated_one_and_has_code_for_others() 
     };
     let expected = ["dense: dimension 1 of `w` is 768, but must be K = 767", "dense: found the stream 0x", &of_device];
     assert!(refused.len() == 3 && refused.iter().zip(expected).all(|(found, of)| found.starts_with(of)), "{said}");
-    // Machine code of both, by what stands in a cubin or fatbin; and the static library, with what the command says it needs.
+    // Machine code is in it; which, the functions said above. And the static library, with what the command says it needs.
     let library = fs::read(place.path("lib/libdevices.so")).unwrap();
     let has = |text: &[u8]| library.windows(text.len()).any(|part| part == text);
     assert!(has(b"\x50\xed\x55\xba"), "a fatbin begins so");

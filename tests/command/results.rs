@@ -81,6 +81,15 @@ fn process(step: &str, place: &Path) {
     assert!(status == Some(0) && said.contains("1 passed"), "{step}: {said}");
 }
 
+/// A folder with a nest, its config, and what a process lists there as not tuned.
+fn listed() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("ops.rs"), include_str!("../nests/dense.rs")).unwrap();
+    fs::write(folder.path().join("dense.json"), CONFIG).unwrap();
+    process("list", folder.path());
+    folder
+}
+
 #[test]
 fn what_a_program_has_listed_is_tuned_for_its_next_start() {
     if let Ok(step) = std::env::var(STEP) {
@@ -93,11 +102,8 @@ fn what_a_program_has_listed_is_tuned_for_its_next_start() {
         }
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let folder = listed();
     let place = folder.path();
-    fs::write(place.join("ops.rs"), include_str!("../nests/dense.rs")).unwrap();
-    fs::write(place.join("dense.json"), CONFIG).unwrap();
-    process("list", place);
     let (status, said) = text(&dietcode(place, &["results", "print", "results.jsonl"]));
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("not tuned, 1 calls") && said.contains("not tuned, 16 calls"), "{said}");
@@ -125,11 +131,8 @@ fn with_key(line: &str, from: &str, to: &str) -> String {
 
 #[test]
 fn a_key_that_cannot_be_tried_is_told_and_the_others_are_tuned() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = listed();
     let place = folder.path();
-    fs::write(place.join("ops.rs"), include_str!("../nests/dense.rs")).unwrap();
-    fs::write(place.join("dense.json"), CONFIG).unwrap();
-    process("list", place);
     let whole = fs::read_to_string(place.join("results.jsonl")).unwrap();
     let tuning = &["tune-offline", "results.jsonl", "dense.json", "--limit", "1"];
 
@@ -163,11 +166,8 @@ fn printed(place: &Path, file: &str) -> Vec<Value> {
 
 #[test]
 fn files_are_joined_and_pruned_by_what_they_tell() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = listed();
     let place = folder.path();
-    fs::write(place.join("ops.rs"), include_str!("../nests/dense.rs")).unwrap();
-    fs::write(place.join("dense.json"), CONFIG).unwrap();
-    process("list", place);
     let path = |name: &str| -> PathBuf { place.join(name) };
     fs::rename(path("results.jsonl"), path("a.jsonl")).unwrap();
     process("list", place);

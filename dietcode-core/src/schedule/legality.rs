@@ -38,15 +38,7 @@ pub(super) fn split(schedule: &Schedule, at: usize, factor: &Size, tail: Tail, i
     if tail == Tail::Pad && size.as_int().is_none() {
         return refuse!(schedule, "split of `{}` by {factor}: only a constant can be padded", l.name);
     }
-    if into[0] == into[1] {
-        return refuse!(schedule, "split of `{}`: both new loops are called `{}`", l.name, into[0]);
-    }
-    for name in into {
-        fresh(schedule, name)?;
-    }
-    if l.kind != ForKind::Serial {
-        return refuse!(schedule, "split of `{}`: it is {:?} already", l.name, l.kind);
-    }
+    into_two(schedule, "split", l, into)?;
     if tail == Tail::Pad && schedule.roots(&l.name).len() > 1 {
         return refuse!(schedule, "split of `{}`: a fused loop can only be clipped", l.name);
     }
@@ -60,15 +52,7 @@ pub(super) fn split_into(schedule: &Schedule, at: usize, ranges: i64, into: [&st
     if !(1..=MOST_RANGES).contains(&ranges) {
         return refuse!(schedule, "split_into of `{}`: {ranges} ranges; expected 1 to {MOST_RANGES}", l.name);
     }
-    if into[0] == into[1] {
-        return refuse!(schedule, "split_into of `{}`: both new loops are called `{}`", l.name, into[0]);
-    }
-    for name in into {
-        fresh(schedule, name)?;
-    }
-    if l.kind != ForKind::Serial {
-        return refuse!(schedule, "split_into of `{}`: it is {:?} already", l.name, l.kind);
-    }
+    into_two(schedule, "split_into", l, into)?;
     if schedule.roots(&l.name).len() > 1 {
         return refuse!(schedule, "split_into of `{}`: it is a fused loop, of which no range could be padded", l.name);
     }
@@ -77,6 +61,20 @@ pub(super) fn split_into(schedule: &Schedule, at: usize, ranges: i64, into: [&st
         return refuse!(schedule, "split_into of `{}`: its extent depends on `{}`", l.name, other.name);
     }
     loops_are_free(schedule)
+}
+
+/// Two loops in place of one need fresh names, and a serial loop.
+fn into_two(schedule: &Schedule, primitive: &str, l: &Loop, into: [&str; 2]) -> Result<()> {
+    if into[0] == into[1] {
+        return refuse!(schedule, "{primitive} of `{}`: both new loops are called `{}`", l.name, into[0]);
+    }
+    for name in into {
+        fresh(schedule, name)?;
+    }
+    if l.kind != ForKind::Serial {
+        return refuse!(schedule, "{primitive} of `{}`: it is {:?} already", l.name, l.kind);
+    }
+    Ok(())
 }
 
 /// The most ranges of a loop.

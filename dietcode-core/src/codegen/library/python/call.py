@@ -1,4 +1,7 @@
-"""Calls of the library with arrays as they are. Written by `dietcode build-lib`."""
+"""Calls of the library with arrays as they are. Written by `dietcode build-lib`.
+
+A call on a device returns when the kernel stands in the stream: its arrays must stay until it has run.
+"""
 
 import ctypes
 import operator
@@ -188,6 +191,8 @@ def call(kernel, parameters, operands, threads, candidate=None, stream=None, dev
         raise ValueError(f"{kernel}: its tensors must be in one place, but {found}")
     place, function = next(iter(places.values()), None), f"{NAME}_{kernel}"
     if place is not None:
+        if candidate is not None:
+            raise ValueError(f"{kernel}: candidate {candidate} is for host memory, but its tensors are on cuda:{place}")
         function, last = function + "_cuda", [ctypes.c_int(place), ctypes.c_void_p(stream)]
     else:
         last = [ctypes.c_int(threads)]
