@@ -42,9 +42,10 @@ const APART: f64 = 0.03;
 /// Steps of all sums in a block, at the least and at the most.
 const STEPS: (i64, i64) = (32, 384);
 
-/// The most of them where the vectors of a tile are stored across the output's neighbours, element by element, and added to what blocks
-/// before have stored there: with 64 by 6 sums that was a quarter of the time of blocks of 90 steps (AVX-512).
-const SCATTERED: i64 = 1024;
+/// The most of them in panels of one tile's width that the second level holds. Where the vectors of a tile are stored across the output's
+/// neighbours, element by element, and added to what blocks before have stored there, that was a quarter of the time of blocks of 90 steps with
+/// 64 by 6 sums (AVX-512).
+const LONG: i64 = 1024;
 
 /// Iterations of an inner loop of several sums in a block, where they are not known: most windows have three.
 const WINDOW: i64 = 3;
@@ -248,9 +249,11 @@ impl Nest<'_> {
         let scattered = self.contiguous != Some(vector);
         let down = |axis: &Name| if scattered && self.contiguous != Some(axis) { SOME } else { MANY };
         let (room, most) =
-            if scattered { (self.target.l2_bytes / 4, SCATTERED) } else { (self.target.l1_bytes / 4 * 3, STEPS.1) };
+            if scattered { (self.target.l2_bytes / 4, LONG) } else { (self.target.l1_bytes / 4 * 3, STEPS.1) };
         let narrow = block((room / (bytes * width)).clamp(STEPS.0, most), width, &down);
-        let all = [block(steps, panel, &|_| MANY), narrow, block(steps, panel, &|_| SOME)];
+        // Longer panels come from the second level at each row of tiles, and the output is added to less often.
+        let long = block((self.target.l2_bytes / 8 / (bytes * width)).clamp(STEPS.0, LONG), width, &down);
+        let all = [block(steps, panel, &|_| MANY), narrow, block(steps, panel, &|_| SOME), long];
         let mut blocks: Vec<BTreeMap<String, i64>> = Vec::new();
         for block in all {
             if !blocks.contains(&block) {
