@@ -1,5 +1,6 @@
 //! Operations that are tuned at run time. Their clock is one that candidates advance, so that who wins is known.
 
+mod beside;
 mod kernels;
 #[cfg(feature = "results")]
 mod results;
@@ -418,6 +419,8 @@ fn a_scope_goes_before_settings_and_these_before_the_environment() {
     for limit in [Duration::ZERO, tuning::MAX_LIMIT + Duration::from_millis(1)] {
         assert_eq!(Settings::new().enable(true).limit(limit).apply().unwrap_err().kind(), ErrorKind::Input);
     }
+    let rotation = tuning::MAX_ROTATION + 1;
+    assert_eq!(Settings::new().enable(true).rotation(rotation).apply().unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(tuning::mode().unwrap(), Mode::Off, "nothing was changed");
 }
 
@@ -425,7 +428,7 @@ fn a_scope_goes_before_settings_and_these_before_the_environment() {
 fn a_wrong_variable_is_an_error_of_the_call() {
     let name = "a_wrong_variable_is_an_error_of_the_call";
     if !is_child(name) {
-        for variable in ["ENABLED", "TUNING", "LIMIT_MS", "RECORD", "BUDGET"] {
+        for variable in ["ENABLED", "TUNING", "LIMIT_MS", "RECORD", "BUDGET", "ROTATION_MIB"] {
             for value in ["", "yes", "-1", "60001"] {
                 in_child_with("tunable", name, (&format!("DIETCODE_TUNABLE_{variable}"), value));
             }

@@ -172,6 +172,7 @@ impl<P: Params> Trials<'_, P> {
         P::reset(self.proxy);
         let start = P::now(self.proxy);
         for _ in 0..calls {
+            P::rotate(self.proxy);
             self.candidates[candidate].try_on(self.proxy)?;
         }
         let end = P::now(self.proxy);

@@ -9,6 +9,7 @@ use half::{bf16, f16};
 use super::key::Key;
 use super::params::Params;
 use super::tunable_op::TunableOp;
+use super::tuning;
 use crate::runtime::aligned::AlignedBuffer;
 use crate::runtime::arg::{Arg, Scalar};
 use crate::runtime::element::DType;
@@ -250,43 +251,46 @@ impl Params for Kernels {
             let message = format!("results of {roundings} roundings cannot be compared, of at most {MOST_ROUNDINGS}");
             return Err(Error::unavailable(message));
         }
-        let (mut buffers, mut args, mut output) = (Vec::new(), Vec::new(), None);
-        for (seed, arg) in call.args.iter().enumerate() {
-            if let Some(scalar) = arg.scalar() {
-                args.push(stand_in(scalar));
-                continue;
-            }
-            let mut buffer = Buffer::like(arg, call.kernel.signature.computes_in(), seed)?;
-            args.push(arg.elsewhere(buffer.first_element()));
-            if arg.is_mutable() {
-                output = Some((buffers.len(), buffer.bytes_mut().to_vec()));
-            }
-            buffers.push(buffer);
+        let mut sets = vec![Operands::like(call)?];
+        let output = sets[0].buffers.iter().position(|buffer| buffer.is_written);
+        let output = output.ok_or_else(|| Error::failed("a kernel writes nothing"))?;
+        let initial = sets[0].buffers[output].bytes().to_vec();
+        let bytes: usize = sets[0].buffers.iter().map(|buffer| buffer.bytes().len()).sum();
+        for _ in 1..tuning::rotation()?.div_ceil(bytes.max(1)) {
+            sets.push(Operands::like(call)?);
         }
-        let (output, initial) = output.ok_or_else(|| Error::failed("a kernel writes nothing"))?;
-        Ok(KernelProxy { kernel: call.kernel, shape: call.shape, args, buffers, output, initial, roundings })
+        Ok(KernelProxy { kernel: call.kernel, shape: call.shape, sets, current: 0, output, initial, roundings })
     }
 
     const VARIANTS: usize = 2;
 
     /// As they were made, and with the first input's signs turned, which all terms of a sum of products then share again.
     fn vary(proxy: &mut KernelProxy, variant: usize) {
-        let output = proxy.output;
-        let input = proxy.buffers.iter_mut().enumerate().find(|(at, _)| *at != output);
-        input.into_iter().for_each(|(_, input)| input.set_sign(variant == 1));
+        let inputs = proxy.sets.iter_mut().filter_map(|set| set.buffers.iter_mut().find(|buffer| !buffer.is_written));
+        inputs.for_each(|input| input.set_sign(variant == 1));
     }
 
+    /// Of sets that calls have written, so that the others stay where they are.
     fn reset(proxy: &mut KernelProxy) {
-        proxy.buffers[proxy.output].bytes_mut().copy_from_slice(&proxy.initial);
+        for set in proxy.sets.iter_mut().filter(|set| set.is_used) {
+            set.buffers[proxy.output].bytes_mut().copy_from_slice(&proxy.initial);
+            set.is_used = false;
+        }
+    }
+
+    fn rotate(proxy: &mut KernelProxy) {
+        proxy.current = (proxy.current + 1) % proxy.sets.len();
     }
 
     fn call(proxy: &mut KernelProxy) -> KernelCall<'_> {
-        KernelCall::bound(proxy.kernel, &mut proxy.args, proxy.shape)
+        let set = &mut proxy.sets[proxy.current];
+        set.is_used = true;
+        KernelCall::bound(proxy.kernel, &mut set.args, proxy.shape)
     }
 
     fn output(proxy: &mut KernelProxy) -> Result<Vec<f64>> {
         let mut values = Vec::new();
-        let output = &mut proxy.buffers[proxy.output];
+        let output = proxy.output();
         let too_large = |e| Error::unavailable("there is no memory for a copy of the output").caused_by(e);
         values.try_reserve_exact(proxy.initial.len() / output.dtype.bytes()).map_err(too_large)?;
         values.extend(output.values());
@@ -299,7 +303,7 @@ impl Params for Kernels {
     }
 
     fn compare(proxy: &mut KernelProxy, expected: &Vec<f64>) -> Result<(), String> {
-        let output = &mut proxy.buffers[proxy.output];
+        let output = proxy.output();
         let finite = expected.iter().map(|value| value.abs()).filter(|value| value.is_finite());
         let largest = finite.fold(0.0, f64::max);
         let computes = proxy.kernel.signature.computes_in();
@@ -333,13 +337,47 @@ impl Params for Kernels {
 pub struct KernelProxy {
     kernel: &'static Kernel,
     shape: Shape,
-    /// Views of the buffers.
-    args: Vec<Arg<'static>>,
-    buffers: Vec<Buffer>,
+    /// All hold the same; there are several where timed calls are rotated.
+    sets: Vec<Operands>,
+    /// That of the last call and, until it is rotated, of the next one.
+    current: usize,
     /// Which buffer is written, and what it holds at first.
     output: usize,
     initial: Vec<u8>,
     roundings: f64,
+}
+
+impl KernelProxy {
+    /// What the last call has written.
+    fn output(&self) -> &Buffer {
+        &self.sets[self.current].buffers[self.output]
+    }
+}
+
+/// Those of one call.
+struct Operands {
+    /// Scalars, and views of the buffers.
+    args: Vec<Arg<'static>>,
+    buffers: Vec<Buffer>,
+    /// Whether a call may have written to them since they were made or reset.
+    is_used: bool,
+}
+
+impl Operands {
+    /// With the layouts of a call's.
+    fn like(call: &KernelCall<'_>) -> Result<Operands> {
+        let (mut buffers, mut args) = (Vec::new(), Vec::new());
+        for (seed, arg) in call.args.iter().enumerate() {
+            if let Some(scalar) = arg.scalar() {
+                args.push(stand_in(scalar));
+                continue;
+            }
+            let mut buffer = Buffer::like(arg, call.kernel.signature.computes_in(), seed)?;
+            args.push(arg.elsewhere(buffer.first_element()));
+            buffers.push(buffer);
+        }
+        Ok(Operands { args, buffers, is_used: false })
+    }
 }
 
 /// What a key has of a tensor.
@@ -410,6 +448,8 @@ struct Buffer {
     memory: AlignedBuffer<u8>,
     /// The first element's place.
     first: usize,
+    /// Whether calls write it.
+    is_written: bool,
 }
 
 impl Buffer {
@@ -418,7 +458,8 @@ impl Buffer {
         // What was laid out before the call holds what the nest computes in, whatever its elements were.
         let dtype = if arg.prepared_for().is_some() { computes } else { arg.dtype() };
         let first = arg.data().addr() % LINE;
-        let mut buffer = Buffer { dtype, memory: AlignedBuffer::filled(first + arg.addresses().len(), 0)?, first };
+        let memory = AlignedBuffer::filled(first + arg.addresses().len(), 0)?;
+        let mut buffer = Buffer { dtype, memory, first, is_written: arg.is_mutable() };
         let mut state = seed as u64;
         for element in buffer.bytes_mut().chunks_exact_mut(dtype.bytes()) {
             // The constants are Knuth's, of MMIX.
@@ -451,13 +492,17 @@ impl Buffer {
         self.memory.as_mut_ptr().wrapping_add(self.first).cast()
     }
 
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.first..]
+    }
+
     fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.first..]
     }
 
     fn values(&self) -> impl Iterator<Item = f64> {
         let dtype = self.dtype;
-        self.memory[self.first..].chunks_exact(dtype.bytes()).map(move |bytes| match (dtype, bytes) {
+        self.bytes().chunks_exact(dtype.bytes()).map(move |bytes| match (dtype, bytes) {
             (DType::F32, &[a, b, c, d]) => f32::from_ne_bytes([a, b, c, d]).into(),
             (DType::F64, &[a, b, c, d, e, f, g, h]) => f64::from_ne_bytes([a, b, c, d, e, f, g, h]),
             (DType::F16, &[a, b]) => f16::from_ne_bytes([a, b]).to_f64(),

@@ -15,6 +15,7 @@ use crate::{Error, Result};
 const ENABLED: &str = "DIETCODE_TUNABLE_ENABLED";
 const TUNING: &str = "DIETCODE_TUNABLE_TUNING";
 const LIMIT_MS: &str = "DIETCODE_TUNABLE_LIMIT_MS";
+const ROTATION_MIB: &str = "DIETCODE_TUNABLE_ROTATION_MIB";
 const FILE: &str = "DIETCODE_TUNABLE_FILE";
 const BUDGET: &str = "DIETCODE_TUNABLE_BUDGET";
 const RECORD: &str = "DIETCODE_TUNABLE_RECORD";
@@ -23,6 +24,11 @@ const DEFAULT_LIMIT: Duration = Duration::from_millis(20);
 
 /// The longest limit that can be set.
 pub const MAX_LIMIT: Duration = Duration::from_secs(60);
+
+/// The most bytes over which calls may be rotated: 32 GiB.
+pub const MAX_ROTATION: usize = 32 << 30;
+
+const MIB: usize = 1 << 20;
 
 const NOT_SET: u64 = u64::MAX;
 
@@ -34,6 +40,8 @@ static SET_RECORD: AtomicU64 = AtomicU64::new(NOT_SET);
 static SET_BUDGET: AtomicU64 = AtomicU64::new(NOT_SET);
 /// In microseconds.
 static SET_LIMIT: AtomicU64 = AtomicU64::new(NOT_SET);
+/// In bytes.
+static SET_ROTATION: AtomicU64 = AtomicU64::new(NOT_SET);
 #[cfg(feature = "results")]
 static SET_FILE: RwLock<Option<PathBuf>> = RwLock::new(None);
 #[cfg(feature = "results")]
@@ -64,6 +72,7 @@ pub enum Mode {
 /// | enable  | `DIETCODE_TUNABLE_ENABLED`  | 0: the default runs, whatever is known; 1             | 0    |
 /// | tune    | `DIETCODE_TUNABLE_TUNING`   | 0: what is not known is not tuned; 1                  | 0    |
 /// | limit   | `DIETCODE_TUNABLE_LIMIT_MS` | how long a candidate is timed: 1 to 60000 milliseconds | 20   |
+/// | rotation | `DIETCODE_TUNABLE_ROTATION_MIB` | over how many MiB of operands timed calls go in turn: 0 to 32768 | 0: the same ones each time |
 /// | budget  | `DIETCODE_TUNABLE_BUDGET`   | `2%` of the calls or `5ms` of each second go to trying candidates, step by step | all at once |
 /// | file    | `DIETCODE_TUNABLE_FILE`     | where results are kept, under the feature `results`   | none |
 /// | record  | `DIETCODE_TUNABLE_RECORD`   | 0: no; 1: what is not known and not tuned is listed there | 0 |
@@ -73,6 +82,7 @@ pub struct Settings {
     enable: Option<bool>,
     tune: Option<bool>,
     limit: Option<Duration>,
+    rotation: Option<usize>,
     budget: Option<Budget>,
     #[cfg(feature = "results")]
     file: Option<PathBuf>,
@@ -99,6 +109,12 @@ impl Settings {
     /// How long each candidate is timed, about; one call of it may take longer.
     pub fn limit(self, limit: Duration) -> Settings {
         Settings { limit: Some(limit), ..self }
+    }
+
+    /// Over how many bytes of operands timed calls go in turn, 0 for the same ones each time. Operands that take more than the caches together are
+    /// read from memory, as a program's are that come from elsewhere; each key that is tuned takes so much memory meanwhile.
+    pub fn rotation(self, bytes: usize) -> Settings {
+        Settings { rotation: Some(bytes), ..self }
     }
 
     /// How much of the program's work may go to tuning, where that is on. No call waits for a whole tuning then: calls of a key run the default,
@@ -133,7 +149,7 @@ impl Settings {
     /// Has them hold for all calls from now on.
     ///
     /// # Errors
-    /// If the limit is below a millisecond or above [`MAX_LIMIT`], the budget is outside of its bounds, or the file's path is empty or relative
+    /// If the limit is below a millisecond or above [`MAX_LIMIT`], the rotation above [`MAX_ROTATION`], the budget is outside of its bounds, or the file's path is empty or relative
     /// to a folder that is not there; nothing is changed then.
     pub fn apply(self) -> Result<()> {
         if let Some(limit) = self.limit
@@ -141,6 +157,11 @@ impl Settings {
         {
             let message = format!("candidates cannot be timed for {limit:?}, only for 1 ms to {MAX_LIMIT:?}");
             return Err(Error::input(message));
+        }
+        if let Some(bytes) = self.rotation.filter(|bytes| *bytes > MAX_ROTATION) {
+            return Err(Error::input(format!(
+                "calls cannot be rotated over {bytes} bytes, at most over {MAX_ROTATION}"
+            )));
         }
         if let Some(budget) = self.budget.filter(|budget| !budget.is_valid()) {
             let message = format!("found a budget of {budget}, expected above 0, up to 100% or a second");
@@ -154,6 +175,7 @@ impl Settings {
             }
         };
         set(&SET_LIMIT, self.limit.map(|limit| limit.as_micros() as u64));
+        set(&SET_ROTATION, self.rotation.map(|bytes| bytes as u64));
         set(&SET_BUDGET, self.budget.map(encoded));
         set(&SET_TUNE, self.tune.map(u64::from));
         set(&SET_ENABLE, self.enable.map(u64::from));
@@ -234,6 +256,17 @@ pub fn limit() -> Result<Duration> {
     }
 }
 
+/// Over how many bytes of operands timed calls go in turn; 0: they have the same ones each time.
+///
+/// # Errors
+/// As for [`mode`].
+pub fn rotation() -> Result<usize> {
+    match SET_ROTATION.load(Ordering::Relaxed) {
+        NOT_SET => Ok(environment()?.rotation),
+        bytes => Ok(bytes as usize),
+    }
+}
+
 /// How long a call from this thread waits for another one that is tuning; none: it does not.
 pub(super) fn wait(limit: Duration) -> Option<Duration> {
     /// A candidate takes a few times the limit.
@@ -288,6 +321,7 @@ struct Environment {
     budget: Option<Budget>,
     record: bool,
     limit: Duration,
+    rotation: usize,
     #[cfg(feature = "results")]
     file: Option<PathBuf>,
 }
@@ -300,6 +334,8 @@ fn environment() -> Result<&'static Environment> {
 fn parse_environment() -> Result<Environment, String> {
     let most = MAX_LIMIT.as_millis() as u64;
     let limit = parse(LIMIT_MS, 1, most, &format!("a number of milliseconds from 1 to {most}"))?;
+    let most = (MAX_ROTATION / MIB) as u64;
+    let rotation = parse(ROTATION_MIB, 0, most, &format!("a number of MiB from 0 to {most}"))?;
     let file = std::env::var_os(FILE);
     if file.as_ref().is_some_and(|file| file.is_empty()) {
         return Err(format!("{FILE} is \"\", but must be a path"));
@@ -322,6 +358,7 @@ fn parse_environment() -> Result<Environment, String> {
         tune: parse(TUNING, 0, 1, "0 or 1")? == Some(1),
         record,
         budget,
+        rotation: rotation.map_or(0, |mib| mib as usize * MIB),
         limit: limit.map_or(DEFAULT_LIMIT, Duration::from_millis),
     })
 }

@@ -1,10 +1,14 @@
 //! Kernels as operations.
 
+use std::collections::HashSet;
+use std::sync::Mutex;
+
 use dietcode_core::Result;
 use dietcode_core::runtime::set::{Configuration, CpuRow, Entry, Set};
 use dietcode_core::runtime::tunable::{KernelCall, KernelOp, Outcome, tuning};
 use dietcode_core::runtime::{Kernel, TensorMut, TensorRef, with_threads};
 
+use crate::thread_settings::{in_child_with, is_child};
 use crate::{allocations, fake};
 
 /// A dense layer whose sums begin behind so many terms, and end as `last` says.
@@ -64,6 +68,39 @@ fn a_candidate_that_leaves_out_a_term_or_an_element_of_a_kernel_is_wrong() {
         let outcome = &op.reports()[0].candidates[4].1;
         assert!(matches!(outcome, Outcome::Wrong(what) if what.contains("the default computes")), "{outcome:?}");
     }
+}
+
+#[test]
+fn timed_calls_go_through_operands_in_turn_if_that_is_set() {
+    let name = "timed_calls_go_through_operands_in_turn_if_that_is_set";
+    if !is_child(name) {
+        return in_child_with("tunable::kernels", name, ("DIETCODE_TUNABLE_ROTATION_MIB", "1"));
+    }
+    let seen = |rotation: Option<usize>| {
+        static SEEN: Mutex<Vec<(usize, u32)>> = Mutex::new(Vec::new());
+        SEEN.lock().unwrap().clear();
+        rotation.into_iter().for_each(|bytes| tuning::Settings::new().rotation(bytes).apply().unwrap());
+        let op = KernelOp::new(&fake::GOOD, |call| {
+            let [x, _, _] = call.operands()?;
+            let x = TensorRef::<f32>::try_from(x)?;
+            SEEN.lock().unwrap().push((x.as_ptr().addr(), x[[5, 69]].abs().to_bits()));
+            layer(call, 0, |sum| sum)
+        });
+        let (x, w, mut y) = (vec![0.5f32; 6 * 70], vec![2.0f32; 5 * 70], vec![f32::NAN; 6 * 5]);
+        let (x, w) = (TensorRef::new(&x, &[6, 70]).unwrap(), TensorRef::new(&w, &[5, 70]).unwrap());
+        let y = TensorMut::new(&mut y, &[6, 5]).unwrap();
+        tuning::scope(true, || op.call_args(&mut [x.into(), w.into(), y.into()])).unwrap();
+        let outcome = &op.reports()[0].candidates[4].1;
+        assert!(matches!(outcome, Outcome::Timed(_) | Outcome::Dropped(_)), "{outcome:?}");
+        let (places, elements): (HashSet<usize>, HashSet<u32>) = SEEN.lock().unwrap().iter().copied().unzip();
+        assert_eq!(elements.len(), 1, "all operands hold the same");
+        places.len()
+    };
+    // As the environment has it, of which the settings go ahead.
+    assert!(seen(None) > 1);
+    assert_eq!(seen(Some(0)), 1);
+    // Of two sets of 3200 bytes.
+    assert_eq!(seen(Some(6000)), 2);
 }
 
 #[test]
