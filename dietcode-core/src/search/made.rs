@@ -14,6 +14,8 @@ pub enum Made {
     Template,
     /// It was among the best on record before the run.
     Recorded,
+    /// It was among the best that the run had found for a kernel that is alike.
+    Similar,
     /// A mutator, of a parent.
     Mutant(Mutator),
     /// A mixture of two parents.

@@ -30,6 +30,7 @@ mod roofline;
 mod round;
 mod scheduler;
 mod screening;
+mod similar;
 pub mod simulation;
 mod candidates;
 pub mod strategy;
@@ -112,6 +113,9 @@ fn rounds(tasks: &mut [Task<'_>], begun: Vec<Result<()>>, course: &Course, mut l
     while left != Some(0)
         && let Some(at) = scheduler.next_task()
     {
+        if tasks[at].tuning.round == 0 {
+            tasks[at].tuning.similar = similar::traces_for(tasks, at);
+        }
         let task = &mut tasks[at];
         let near = course.until.is_some_and(|until| task.tuning.reached().is_some_and(|found| found >= until));
         // As long as kernels wait for their first round, the trials are for all of them.

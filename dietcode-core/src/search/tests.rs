@@ -6,6 +6,8 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
+use dietcode_syntax::KernelDef;
+
 use super::strategy::{Propose, evolved};
 use super::testing::{dense, target};
 use super::*;
@@ -37,24 +39,28 @@ impl Propose for Durable {
     }
 }
 
-/// The same with its records.
-fn recorded(target: &Target, seconds: f64, database: Database) -> (Vec<String>, f64) {
-    let def = dense(96, 64);
+/// A kernel on a simulated device, with its records: one instance, for which any figures are as good as others.
+fn task<'a>(
+    def: &KernelDef,
+    target: &Target,
+    database: Database,
+    (seconds, stop): (f64, &'a AtomicBool),
+    watch: &'a dyn Fn(Event),
+) -> Task<'a> {
     let times = |name: &str, instance: &Instance, _: usize| {
         // Any figures that have nothing to do with the model.
         let hash = blake3::hash(name.as_bytes()).as_bytes()[0];
         Ok(instance.flops / (1.0 + f64::from(hash)) / 1e9)
     };
     let device = SimulatedDevice::new(def.clone(), target.clone(), Box::new(times));
-    let instance = Instance::of(&def, &[64]).unwrap();
+    let instance = Instance::of(def, &[64]).unwrap();
     let workloads = vec![WorkloadInstance { wkl: [("M".to_owned(), 64)].into(), weight: 1.0, instance }];
     let settings = Evolution { population: 8, generations: 1, per_round: 4, ..Evolution::default() };
-    let space = Schedules::generate(&def, target.clone(), &[vec![64]], &CustomRules::default()).unwrap();
+    let space = Schedules::generate(def, target.clone(), &[vec![64]], &CustomRules::default()).unwrap();
     let evolution = evolved(space, Box::new(Analytic { target: target.clone() }), settings, 3);
-    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
-    let budget = Budget::start(device.clock(), seconds, &stop);
+    let budget = Budget::start(device.clock(), seconds, stop);
     let journal = Journal::begin(database, &device, Identity { seed: 3, space_hash: String::new() });
-    let program = crate::frontend::program(&def);
+    let program = crate::frontend::program(def);
     let default = match target {
         Target::Cpu(_) => MicroKernel::nest(&program),
         Target::Cuda(limits) => {
@@ -63,10 +69,17 @@ fn recorded(target: &Target, seconds: f64, database: Database) -> (Vec<String>, 
     };
     let defaults = Defaults { micro_kernels: vec![default], of: vec![0] };
     let threads = if matches!(target, Target::Cpu(_)) { 1 } else { 0 };
-    let tuning = Tuning::new(Box::new(device), workloads, vec![threads], defaults, budget, journal, &watch);
-    let mut tasks = [Task { tuning, proposer: Box::new(Durable(evolution)), weight: 1.0, per_round: 4 }];
-    let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 3 };
-    let found = search(&mut tasks, &course).swap_remove(0).unwrap();
+    let tuning = Tuning::new(Box::new(device), workloads, vec![threads], defaults, budget, journal, watch);
+    Task { tuning, proposer: Box::new(Durable(evolution)), weight: 1.0, per_round: 4 }
+}
+
+/// The same with its records.
+fn recorded(target: &Target, seconds: f64, database: Database) -> (Vec<String>, f64) {
+    let def = dense(96, 64);
+    let stop = AtomicBool::new(false);
+    let mut tasks = [task(&def, target, database, (seconds, &stop), &|_| ())];
+    let program = crate::frontend::program(&def);
+    let found = search(&mut tasks, &course()).swap_remove(0).unwrap();
     assert_eq!(tasks[0].tuning.journal.database.pending(), 0, "the finals too");
     let lowered = found.candidates.iter().map(|candidate| candidate.micro_kernel.lowered(&program, target).unwrap());
     let structures: HashSet<Structure> = lowered.map(|lowered| lowered.hash).collect();
@@ -74,6 +87,42 @@ fn recorded(target: &Target, seconds: f64, database: Database) -> (Vec<String>, 
     let best = found.candidates.iter().map(|candidate| candidate.score(0)).fold(0.0, f64::max);
     assert!(found.candidates[1..].iter().all(|candidate| candidate.micro_kernel.is_drawn()));
     (found.candidates.iter().map(|candidate| candidate.micro_kernel.name()).collect(), best)
+}
+
+fn course() -> Course {
+    Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 3 }
+}
+
+/// The second kernel has the first one's sum in other names, and something else is made of it; the third one's is another.
+#[test]
+fn the_best_of_a_kernel_are_tried_for_those_that_are_alike() {
+    let layer = "pub fn layer(a: &[[f32; 64]; M], b: &[[f32; 64]; 96], bias: &[f32; 96], c: &mut [[f32; 96]; M]) {
+        for m in 0..M { for n in 0..96 {
+            let mut sum = 0.0; for p in 0..64 { sum += a[m][p] * b[n][p]; } c[m][n] = (sum + bias[n]).max(0.0);
+        } }
+    }";
+    let turned = layer.replace("[[f32; 64]; 96]", "[[f32; 96]; 64]").replace("b[n][p]", "b[p][n]");
+    let kernel = |text: &str| crate::testing::kernel(&format!("#[dynamic_kernel] {text}"));
+    let (defs, stop) = ([dense(96, 64), kernel(layer), kernel(&turned)], AtomicBool::new(false));
+    let tasks = defs.iter().map(|def| task(def, &target(), Database::in_memory(), (60.0, &stop), &|_| ()));
+    let mut tasks: Vec<Task<'_>> = tasks.collect();
+    let found: Vec<Found> = search(&mut tasks, &course()).into_iter().map(|found| found.unwrap()).collect();
+    // Names differ, and so does their order.
+    let decisions = |candidate: &Candidate| {
+        let mut values: Vec<i64> = candidate.micro_kernel.trace.decisions.values().copied().collect();
+        values.sort_unstable();
+        values
+    };
+    let similar = |found: &Found| -> Vec<Vec<i64>> {
+        let made = found.candidates.iter().filter(|candidate| candidate.made == Some(Made::Similar));
+        made.map(decisions).collect()
+    };
+    let of = found.iter().map(similar).collect::<Vec<_>>();
+    assert!(of[0].is_empty() && of[2].is_empty(), "{of:?}");
+    // A quarter of a round of four.
+    assert_eq!(of[1].len(), 1);
+    let mut first = found[0].candidates.iter().map(decisions);
+    assert!(first.any(|decisions| decisions == of[1][0]), "{of:?}");
 }
 
 fn gpu() -> Target {

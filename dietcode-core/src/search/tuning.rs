@@ -13,6 +13,7 @@ use super::{
 use crate::config::Cache;
 use crate::cost_model::{Adaptation, Analytic};
 use crate::measure::{Device, Failure, Instance, Purpose, Sample, Summary, Timing};
+use crate::schedule::Trace;
 use crate::sketch::Lowered;
 use crate::{Error, Result};
 
@@ -50,6 +51,8 @@ pub struct Tuning<'a> {
     pub(super) model: Analytic,
     /// What was tried so far; the first are the default micro-kernels, in their order.
     pub(super) candidates: Vec<Candidate>,
+    /// The best that were found for kernels that are alike, before the first round.
+    pub(super) similar: Vec<Trace>,
     /// The round that is under way.
     pub(super) round: usize,
     /// Candidates whose outcome was on record.
@@ -90,6 +93,7 @@ impl<'a> Tuning<'a> {
             watch,
             defaults,
             candidates: Vec::new(),
+            similar: Vec::new(),
             round: 0,
             known: 0,
             differences: Vec::new(),
@@ -338,6 +342,24 @@ impl<'a> Tuning<'a> {
     /// The best of each instance at a number of threads (its position).
     pub(super) fn bests(&self, threads: usize) -> Vec<f64> {
         (0..self.workloads.len()).map(|workload| self.best(threads, workload)).collect()
+    }
+
+    /// The candidates with a figure at a number of threads (its position), the best first: by how near one comes to the best where it comes nearest, as
+    /// it was measured, or else as the points where it was timed let expect.
+    pub(super) fn best_first(&self, threads: usize) -> Vec<&Candidate> {
+        let bests = self.bests(threads);
+        let hoped = |at: usize| self.candidates.iter().map(|c| c.predicted[threads][at]).fold(0.0, f64::max);
+        let hoped: Vec<f64> = (0..bests.len()).map(hoped).collect();
+        let share = |candidate: &Candidate| {
+            let measured = candidate.gflops[threads].iter().zip(&bests).filter_map(|(g, best)| Some((*g)? / best));
+            let expected = candidate.predicted[threads].iter().zip(&hoped).filter(|(_, best)| **best > 0.0);
+            measured.chain(expected.map(|(predicted, best)| predicted / best)).fold(0.0, f64::max)
+        };
+        let alive = self.candidates.iter().filter(|candidate| !candidate.failed);
+        let mut ranked: Vec<(f64, &Candidate)> = alive.map(|candidate| (share(candidate), candidate)).collect();
+        ranked.retain(|(share, _)| *share > 0.0);
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        ranked.into_iter().map(|(_, candidate)| candidate).collect()
     }
 
     /// How much of the roofline the best reach, see [`Status::roofline`].

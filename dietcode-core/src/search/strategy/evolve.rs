@@ -1,7 +1,7 @@
 //! Evolution of a space, guided by a model that has seen what was measured.
 //!
-//! The first round tries again what earlier runs found to be best: their figures are of another day. After that, each round
-//! is one for another number of threads, by turns: the best with one core need not be the best with all.
+//! The first round tries again what earlier runs found to be best, whose figures are of another day, and what this run found for kernels that are
+//! alike. After that, each round is one for another number of threads, by turns: the best with one core need not be the best with all.
 
 use std::collections::HashSet;
 
@@ -18,6 +18,9 @@ use crate::sketch::{Lowered, MicroKernel, Space};
 
 /// The share of the first round that is for templates.
 const OF_TEMPLATES: f64 = 0.5;
+
+/// The share of the first round that is for what was found for other kernels, at the most.
+const OF_SIMILAR: f64 = 0.25;
 
 /// A space and what guides through it.
 struct Evolved {
@@ -45,6 +48,11 @@ impl Propose for Evolved {
         let mut selected: Vec<Proposal> = again.map(|best| Proposal::of_space(best, Made::Recorded)).collect();
         let mut taken: HashSet<Structure> = tuning.taken();
         taken.extend(selected.iter().map(|proposal| proposal.structure));
+        let similar = if tuning.round == 1 { &*tuning.similar } else { &[] };
+        let similar = similar.iter().filter_map(|trace| self.space.apply(trace).ok());
+        let similar = similar.filter(|lowered| taken.insert(lowered.hash));
+        let similar = similar.take(((want as f64 * OF_SIMILAR) as usize).min(want - selected.len()));
+        selected.extend(similar.map(|lowered| Proposal::of_space(lowered, Made::Similar)));
         let known = [self.best(tuning, threads), recorded].concat();
         let objective = objective(tuning, threads);
         let seed = self.seed.wrapping_add(tuning.round as u64);
@@ -82,26 +90,13 @@ impl Evolved {
         known.filter(|known| fresh(known.lowered.hash) && seen.insert(known.lowered.hash)).take(most).collect()
     }
 
-    /// What was screened in this run, the best first: by how near it comes to the best where it comes nearest, as it was measured, or
-    /// else as the points where it was timed let expect.
+    /// What was screened in this run, the best first.
     fn best(&self, tuning: &Tuning<'_>, threads: usize) -> Vec<Known> {
-        let bests = tuning.bests(threads);
-        let hoped = |at: usize| tuning.candidates.iter().map(|c| c.predicted[threads][at]).fold(0.0, f64::max);
-        let hoped: Vec<f64> = (0..bests.len()).map(hoped).collect();
-        let share = |candidate: &Candidate| {
-            let measured = candidate.gflops[threads].iter().zip(&bests).filter_map(|(g, best)| Some((*g)? / best));
-            let expected = candidate.predicted[threads].iter().zip(&hoped).filter(|(_, best)| **best > 0.0);
-            measured.chain(expected.map(|(predicted, best)| predicted / best)).fold(0.0, f64::max)
-        };
-        let alive = tuning.candidates.iter().filter(|candidate| !candidate.failed);
-        let mut measured: Vec<(f64, &Candidate)> = alive.map(|candidate| (share(candidate), candidate)).collect();
-        measured.retain(|(share, _)| *share > 0.0);
-        measured.sort_by(|a, b| b.0.total_cmp(&a.0));
         let timed = |candidate: &Candidate| {
             let figures = candidate.gflops[threads].iter().zip(&candidate.predicted[threads]);
             figures.map(|(gflops, timed)| gflops.or(Some(*timed).filter(|timed| *timed > 0.0))).collect()
         };
-        let known = measured.into_iter().filter_map(|(_, candidate)| {
+        let known = tuning.best_first(threads).into_iter().filter_map(|candidate| {
             Some(Known { lowered: self.applied(&candidate.micro_kernel)?, gflops: timed(candidate) })
         });
         known.take(self.share(self.settings.population)).collect()
