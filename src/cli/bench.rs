@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut own = vec![dispatched(&harness, &winners, PICK.to_owned())?];
     for path in &arguments.beside {
         let winners = Winners::load_from(path, &setup.config, (&setup.def, &setup.program), harness.cpu());
-        let winners = winners.map_err(|miss| Error::input(format!("--beside {}: {miss}", path.display())))?;
+        let winners = winners.map_err(|miss| Error::input(format!("--beside {miss}")))?;
         own.push(dispatched(&harness, &winners, beside(path))?);
     }
     let blas = arguments.blas.find(&mut harness)?;

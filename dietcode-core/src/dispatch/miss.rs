@@ -9,7 +9,8 @@ use crate::message::one_line;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
     path: PathBuf,
-    config: PathBuf,
+    /// What it belongs to, where its name says so.
+    config: Option<PathBuf>,
     why: Option<String>,
 }
 
@@ -32,20 +33,37 @@ impl Miss {
 }
 
 /// `configs/dense.json` of `configs/dense.cpu.tuned.json`.
-fn config_of(path: &Path, target: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.strip_suffix(&format!(".{target}.tuned.json")).unwrap_or(&name);
-    path.with_file_name(format!("{stem}.json"))
+fn config_of(path: &Path, target: &str) -> Option<PathBuf> {
+    let name = path.file_name()?.to_string_lossy();
+    let stem = name.strip_suffix(&format!(".{target}.tuned.json"))?;
+    Some(path.with_file_name(format!("{stem}.json")))
 }
 
 impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [path, config] = [&self.path, &self.config].map(|path| one_line(&path.to_string_lossy()).into_owned());
-        match &self.why {
-            None => write!(f, "{path}: there is no such file yet; run `dietcode tune {config}`"),
-            Some(why) => write!(f, "{path}: {why}; run `dietcode tune {config}`"),
+        let shown = |path: &Path| one_line(&path.to_string_lossy()).into_owned();
+        let why = self.why.as_deref().unwrap_or("there is no such file yet");
+        write!(f, "{}: {why}; ", shown(&self.path))?;
+        match &self.config {
+            Some(config) => write!(f, "run `dietcode tune {}`", shown(config)),
+            None => f.write_str("run `dietcode tune` with its config"),
         }
     }
 }
 
 impl std::error::Error for Miss {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_another_name_names_no_config() {
+        let hint = |path: &str| Miss::unusable(Path::new(path), "cpu", "it is of another version").to_string();
+        assert_eq!(
+            hint("configs/dense.cpu.tuned.json"),
+            "configs/dense.cpu.tuned.json: it is of another version; run `dietcode tune configs/dense.json`"
+        );
+        assert_eq!(hint("kept.json"), "kept.json: it is of another version; run `dietcode tune` with its config");
+    }
+}
