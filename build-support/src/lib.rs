@@ -5,9 +5,9 @@
 //! dietcode_build::kernels(["src/ops.rs"]).compile();
 //! ```
 //!
-//! Each function of the listed sources, and of the modules in other files that they declare, that carries `#[dynamic_kernel]` becomes a folder `$OUT_DIR/dietcode/<kernel>` with one
-//! C file per micro-kernel, a registry (see [`dietcode_core::codegen::registry`]) and a static library. Which
-//! micro-kernels there are, and which of them serves which shape, stands in the tuned file beside the kernel's config; if
+//! Each function of the listed sources, and of the modules in other files that they declare, that carries `#[dynamic_kernel]` becomes a
+//! folder `$OUT_DIR/dietcode/<kernel>` with one C file per micro-kernel, a registry (see [`dietcode_core::codegen::registry`]) and a static
+//! library. Which micro-kernels there are, and which of them serves which shape, stands in the tuned file beside the kernel's config; if
 //! there is none, or it was made for something else, a default micro-kernel serves all shapes, and one warning says so.
 //!
 //! Nothing is searched, nothing is fetched, and the generated files are the same each time. Only what changed is written,

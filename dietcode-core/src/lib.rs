@@ -33,8 +33,9 @@
 //! ```
 //!
 //! The other features are for build scripts (`compiler`), the command `dietcode` (`tuner`), and programs that call kernels on devices
-//! (`cuda`), hold arrays of the crate `ndarray` or tensors of candle (`candle`, and with CUDA devices `candle-cuda`), run models in ONNX Runtime (`ort`),
-//! or keep what they found at run time for the next time (`results`). The modules, in the order in which data walks through them:
+//! (`cuda`), hold arrays of the crate `ndarray` or tensors of candle (`candle`, and with CUDA devices `candle-cuda`), run models in ONNX
+//! Runtime (`ort`), or keep what they found at run time for the next time (`results`). The modules, in the order in which data walks
+//! through them:
 //!
 //! | module       | feature    | what it does                                                                              |
 //! |--------------|------------|-------------------------------------------------------------------------------------------|

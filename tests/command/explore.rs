@@ -217,7 +217,8 @@ fn what_cannot_be_explored_is_told() {
     }
 }
 
-/// The smaller shapes of BERT and Llama, and one convolution of ResNet-50, with either stride, another one each day: `cargo xtask explore` has all of them.
+/// The smaller shapes of BERT and Llama, and one convolution of ResNet-50, with either stride, another one each day: `cargo xtask explore`
+/// has all of them.
 #[test]
 fn a_share_of_the_shipped_lists_holds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,8 +1,8 @@
 //! No files import each other in a circle, and the modules of `dietcode-core` import in the order that `ARCHITECTURE.md` says.
 //!
-//! What counts is a `use` of a file that is no test, and a path in its signatures and expressions. A name that a module only exports anew leads to the file that has it, and a
-//! module that exports what is below it does not import that. One module's file and its children may form a circle: they are one thing
-//! in several files.
+//! What counts is a `use` of a file that is no test, and a path in its signatures and expressions. A name that a module only exports anew
+//! leads to the file that has it, and a module that exports what is below it does not import that. One module's file and its children may
+//! form a circle: they are one thing in several files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -3,11 +3,12 @@
 //! Running error analysis (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., sections 3.1 and 3.3): an
 //! expression is a pair of value and bound; each operation adds `u·|result|`; a sum of n terms, in any order and
 //! grouping, adds `γₙ·Σ|term|`, a product of n factors `γₙ·Π|factor|`, `γₙ = n·u/(1 − n·u)`, `u = 2⁻²⁴` of `float`, and a maximum
-//! nothing. The rules are those of [`crate::reference`], which tests hold against this. The C library is called by the compiler's names, since a tensor may be called `fabs`.
+//! nothing. The rules are those of [`crate::reference`], which tests hold against this. The C library is called by the compiler's names,
+//! since a tensor may be called `fabs`.
 //!
 //! Beyond the kernel's own buffers there are two: number `params` is `double bound[]`, number `params + 1` the initial
-//! contents of the output as `const float[]`, or `const double[]` if the nest computes in that, whatever its type, read only by nests that read it. The output
-//! parameter's own buffer is `double value[]`. These three are contiguous.
+//! contents of the output as `const float[]`, or `const double[]` if the nest computes in that, whatever its type, read only by nests that
+//! read it. The output parameter's own buffer is `double value[]`. These three are contiguous.
 //!
 //! An output of a narrower type adds its own rounding to the bound. Where it overflows, values end as
 //! [`crate::reference::comparable`] has results end.

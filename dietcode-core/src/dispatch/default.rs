@@ -2,10 +2,11 @@
 //! one that packs nothing, one with vectors across the output's neighbours, one whose lanes share the sum, a tile that prefetches the next
 //! iteration of a batch, and the nest as it stands.
 //!
-//! Where rows of a matrix are no longer than a tile is wide, they lie as in a panel, and nothing is packed. A tile pays where values are used again; lanes share a sum where they are not, but lie contiguous along it. Where nothing is summed the nest
-//! stands alone. Elsewhere the cost model predicts all at shapes of all sizes, and a tree is grown that loses as little as possible by its
-//! own figures. Another one has to be clearly ahead of the nest: a nest that was taken wrongly is a little slower, a tile that is nearly
-//! all padding is many times slower.
+//! Where rows of a matrix are no longer than a tile is wide, they lie as in a panel, and nothing is packed. A tile pays where values are
+//! used again; lanes share a sum where they are not, but lie contiguous along it. Where nothing is summed the nest stands alone. Elsewhere
+//! the cost model predicts all at shapes of all sizes, and a tree is grown that loses as little as possible by its own figures. Another one
+//! has to be clearly ahead of the nest: a nest that was taken wrongly is a little slower, a tile that is nearly all padding is many times
+//! slower.
 
 use dietcode_syntax::Role;
 

@@ -13,9 +13,9 @@
 //!
 //! Who wins for certain is the next holder. So what is equal is the default, or else what other regions have already, and nobody
 //! wins who was in no duel. Then it is decided which micro-kernels there are to be (`members`): who has an instance, and who was in duels,
-//! lost none, and serves other shapes of the range, at which all of them are measured by turns. Where these are too many, an instance has one that its default does not win over, or
-//! its default. Every verdict is on record, and read there when a run is continued. The first duels of a region and the
-//! vetoes of defaults have more of the time than the others.
+//! lost none, and serves other shapes of the range, at which all of them are measured by turns. Where these are too many, an instance has
+//! one that its default does not win over, or its default. Every verdict is on record, and read there when a run is continued. The first
+//! duels of a region and the vetoes of defaults have more of the time than the others.
 
 #[cfg(test)]
 mod tests;

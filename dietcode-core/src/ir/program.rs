@@ -34,7 +34,8 @@ pub struct Program {
 pub struct Prepared {
     /// The tensor.
     pub tensor: Arc<Buffer>,
-    /// What the code is handed, under the same name: of the type that the program computes in, dense, `[outer dimensions…][⌈extent / panel⌉][inner dimensions…][panel]`.
+    /// What the code is handed, under the same name: of the type that the program computes in, dense,
+    /// `[outer dimensions…][⌈extent / panel⌉][inner dimensions…][panel]`.
     pub laid_out: Arc<Buffer>,
     /// How it lies.
     pub layout: dietcode_syntax::Prepared,

@@ -98,8 +98,8 @@ impl Kernel {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if a scalar or a tensor
-    /// stands where the other should, an element type, a rank or an extent does not fit, an index would leave its tensor, the output overlaps an input, or the tensors
-    /// are not all in one place.
+    /// stands where the other should, an element type, a rank or an extent does not fit, an index would leave its tensor, the output
+    /// overlaps an input, or the tensors are not all in one place.
     pub fn bind(&self, args: &[Arg<'_>]) -> Result<Shape> {
         let mut shape = Shape::new();
         self.signature.bind(args, &mut shape)?;

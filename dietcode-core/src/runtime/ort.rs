@@ -7,10 +7,10 @@
 //! ```
 //!
 //! A node `dietcode.dense` of a model then calls the kernel of that name: its inputs are the kernel's tensors but the output, in the order of the
-//! parameters, its attributes, which are floats, the kernel's scalars, by name, and its output is the node's. Tensors are in host memory, dense, and of the
-//! kernel's element types; nothing is copied. The output's shape follows from the inputs', at each run, and it is zeros before the kernel
-//! writes it. What is wrong with a call is the error of any call of the kernel, as ONNX Runtime's. What is laid out before calls is no tensor of
-//! a model's, so that kernels with prepared operands are refused.
+//! parameters, its attributes, which are floats, the kernel's scalars, by name, and its output is the node's. Tensors are in host memory,
+//! dense, and of the kernel's element types; nothing is copied. The output's shape follows from the inputs', at each run, and it is zeros
+//! before the kernel writes it. What is wrong with a call is the error of any call of the kernel, as ONNX Runtime's. What is laid out
+//! before calls is no tensor of a model's, so that kernels with prepared operands are refused.
 
 use half::{bf16, f16};
 use ort::operator::{

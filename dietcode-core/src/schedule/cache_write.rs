@@ -8,9 +8,9 @@ use crate::ir::{Expr, ForKind, Name};
 
 impl Schedule {
     /// Accumulates in a tile of its own, which is written back when it is done; TVM's `cache_write`. Where the tile
-    /// begins, [`Schedule::compute_at`] says; inside of that place it has one dimension for each spatial loop, and for those whose iterations each sum a part
-    /// ([`Schedule::vectorize`]). If
-    /// reduction loops stand around it, partial sums wait in the output, and the epilogue is applied by the last.
+    /// begins, [`Schedule::compute_at`] says; inside of that place it has one dimension for each spatial loop, and for those whose
+    /// iterations each sum a part ([`Schedule::vectorize`]). If reduction loops stand around it, partial sums wait in the output, and the
+    /// epilogue is applied by the last.
     ///
     /// ```text
     /// for i                    for i_0

@@ -56,8 +56,8 @@ const SIZES: usize = 32;
 const TIMING: Timing = Timing::warm(5, 0.02, 1.0).unchecked();
 
 impl Sweep {
-    /// Measures a micro-kernel of a config with these workload instances, with caches that hold so much before a call. None if it has one tile whatever the shape is.
-    /// Grids at which others took the cores are left out.
+    /// Measures a micro-kernel of a config with these workload instances, with caches that hold so much before a call. None if it has one
+    /// tile whatever the shape is. Grids at which others took the cores are left out.
     ///
     /// # Errors
     /// If it does not compile or is wrong, or measuring is not possible at all, or others took the cores at all grids or at a point that predictions

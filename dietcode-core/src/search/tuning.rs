@@ -344,8 +344,8 @@ impl<'a> Tuning<'a> {
         (0..self.workloads.len()).map(|workload| self.best(threads, workload)).collect()
     }
 
-    /// The candidates with a figure at a number of threads (its position), the best first: by how near one comes to the best where it comes nearest, as
-    /// it was measured, or else as the points where it was timed let expect.
+    /// The candidates with a figure at a number of threads (its position), the best first: by how near one comes to the best where it comes
+    /// nearest, as it was measured, or else as the points where it was timed let expect.
     pub(super) fn best_first(&self, threads: usize) -> Vec<&Candidate> {
         let bests = self.bests(threads);
         let hoped = |at: usize| self.candidates.iter().map(|c| c.predicted[threads][at]).fold(0.0, f64::max);

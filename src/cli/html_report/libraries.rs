@@ -42,8 +42,8 @@ impl Libraries {
     /// Reads a file of figures of the one kernel that a page is about.
     ///
     /// # Errors
-    /// The file cannot be read, is of another machine, or has no figure at what is on record; the page is about several kernels, or the config is not there, which says
-    /// what the file's workload variables are.
+    /// The file cannot be read, is of another machine, or has no figure at what is on record; the page is about several kernels, or the
+    /// config is not there, which says what the file's workload variables are.
     pub(super) fn read(path: &Path, subjects: &[Subject]) -> Result<Libraries> {
         let place = |what: String| Error::input(format!("--bench {}: {what}", path.display()));
         let expected = "expected JSON as `dietcode bench --json` writes it";

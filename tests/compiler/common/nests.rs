@@ -1,6 +1,6 @@
 //! Random nests: 1 to 3 spatial loops, 0 to 2 reductions by any operator, extents up to 70, primes among them, seldom an empty one. Some have
-//! scalars, sums under a condition or over a triangle, or read the element that they write. Half of them are all `f32`, an eighth all `f64`, the others have any
-//! element type anywhere.
+//! scalars, sums under a condition or over a triangle, or read the element that they write. Half of them are all `f32`, an eighth all
+//! `f64`, the others have any element type anywhere.
 
 use dietcode_syntax::{
     Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, LoopDef, Param, Prepared, ReduceOp,

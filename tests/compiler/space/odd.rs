@@ -12,9 +12,9 @@ use super::cases::{self, TARGETS};
 use super::compiled::{Draw, carry_out};
 use crate::common::instance::Instance;
 
-/// Other operators than sums, in the forms that a nest may have them; sums over everything, of one element and of none; nests without loops, with loops of one iteration, with constant extents only;
-/// windows, mirrored reads, sums that start with something, conditions, half types, a tensor that is both factors, names that rules
-/// give themselves; and a product over eight spatial axes.
+/// Other operators than sums, in the forms that a nest may have them; sums over everything, of one element and of none; nests without
+/// loops, with loops of one iteration, with constant extents only; windows, mirrored reads, sums that start with something, conditions,
+/// half types, a tensor that is both factors, names that rules give themselves; and a product over eight spatial axes.
 const SOURCE: &str = include_str!("odd.txt");
 
 /// Whether the product of the extents is large, so that each must be short: grids have an end, and a reference takes its time.

@@ -33,8 +33,8 @@ pub struct CudaUnit {
     pub source: String,
 }
 
-/// One kernel of a translation unit. Its parameters: a pointer for each tensor and the value of each scalar, a pointer for the workspace if the unit has one,
-/// the strides (`long long`) of each tensor but for the last of each, the shape variables (`int`).
+/// One kernel of a translation unit. Its parameters: a pointer for each tensor and the value of each scalar, a pointer for the workspace if
+/// the unit has one, the strides (`long long`) of each tensor but for the last of each, the shape variables (`int`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CudaLaunch {
     /// The `extern "C"` name.

@@ -1,7 +1,7 @@
 //! A Python package around a library, from which pip makes a wheel.
 //!
-//! Its functions take whatever says where its elements are, by `__array_interface__` or DLPack, and copy nothing. ctypes calls the library, so that one
-//! wheel serves any version of Python 3.
+//! Its functions take whatever says where its elements are, by `__array_interface__` or DLPack, and copy nothing. ctypes calls the library,
+//! so that one wheel serves any version of Python 3.
 
 use dietcode_syntax::{KernelDef, Role};
 use serde_json::Value;

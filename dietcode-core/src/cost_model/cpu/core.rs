@@ -81,8 +81,8 @@ pub(super) const SHARE: f64 = 5.0;
 pub(super) const EXPOSED: f64 = 0.25;
 
 /// The share of each cache that stays filled with what is used again. The sets of a cache fill unevenly, and other programs use the last one,
-/// too: on two cores of a machine with a last-level cache of 32 MiB, a batch of products waited 1 clock for each line where all its tensors together had 9
-/// MB, 2.5 at 13 to 17 MB, and 5 at 23 MB.
+/// too: on two cores of a machine with a last-level cache of 32 MiB, a batch of products waited 1 clock for each line where all its tensors
+/// together had 9 MB, 2.5 at 13 to 17 MB, and 5 at 23 MB.
 pub(super) const FILLED: [f64; 3] = [0.8, 0.8, 0.4];
 
 impl Core {

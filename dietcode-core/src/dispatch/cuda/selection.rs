@@ -57,7 +57,8 @@ pub struct Choice {
 }
 
 impl Selection {
-    /// Starts to choose micro-kernels of a nest and its program for these devices; `compiler` is nvcc's version, if there is one, for the provenance of tuned files.
+    /// Starts to choose micro-kernels of a nest and its program for these devices; `compiler` is nvcc's version, if there is one, for the
+    /// provenance of tuned files.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Input`] if an instance of the config is none of the nest; [`crate::ErrorKind::Unavailable`] if no micro-kernel

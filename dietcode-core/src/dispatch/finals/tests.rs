@@ -70,7 +70,8 @@ fn kernels(def: &KernelDef, rows: &[i64]) -> Vec<MicroKernel> {
     rows.iter().map(|rows| tiled(rows).micro_kernel(&program, &avx512()).unwrap().0).collect()
 }
 
-/// What a search and its finals come to. The first of the micro-kernels is the default; `gflops` has what each, by its position, reaches on so many rows.
+/// What a search and its finals come to. The first of the micro-kernels is the default; `gflops` has what each, by its position, reaches on
+/// so many rows.
 fn finals(
     nest: &str,
     rows: &[i64],

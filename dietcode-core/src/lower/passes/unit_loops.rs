@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A loop that is bound, parallel, or of lanes stays. So does one in which a stage is filled, if stages are filled ahead: what
-//! overlaps needs its steps, and nothing else in them. And so does a fused one, whose parts are computed from it. Where a matrix unit is used, all stay: its instruction is found by them.
+//! overlaps needs its steps, and nothing else in them. And so does a fused one, whose parts are computed from it. Where a matrix unit is
+//! used, all stay: its instruction is found by them.
 
 use crate::ir::ForKind;
 use crate::schedule::{Loop, Relation, Schedule};

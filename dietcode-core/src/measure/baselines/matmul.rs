@@ -5,9 +5,9 @@
 //! for batch…  for m  for n  c[…] = α · Σ_k a[…] · b[…] [+ β · c[…] unless β = 0]
 //! ```
 //!
-//! where α and β are scalars, which a sum may depend on as BLAS has it (nothing is summed if α = 0), and every index is a bare sum of loop variables, so that each tensor is a matrix in its loops with two strides.
-//! Which loop is which follows from who uses it: both factors and the output: batch; output and one factor: a dimension
-//! of the product; both factors and not the output: the sum.
+//! where α and β are scalars, which a sum may depend on as BLAS has it (nothing is summed if α = 0), and every index is a bare sum of loop
+//! variables, so that each tensor is a matrix in its loops with two strides. Which loop is which follows from who uses it: both factors and
+//! the output: batch; output and one factor: a dimension of the product; both factors and not the output: the sum.
 
 mod coefficients;
 

@@ -152,8 +152,8 @@ fn span(threads: usize) -> f64 {
     if threads > 1 { SHARED_SAMPLE.as_secs_f64() } else { SAMPLE.as_secs_f64() }
 }
 
-/// Takes samples, in calls with one of some arguments after the other, until each implementation was timed often and long enough: seconds per call of each, fewer than were asked for of those
-/// that others disturbed for too long.
+/// Takes samples, in calls with one of some arguments after the other, until each implementation was timed often and long enough: seconds
+/// per call of each, fewer than were asked for of those that others disturbed for too long.
 pub(super) fn run(
     entries: &mut [Entry<'_>],
     arguments: &[Arguments<'_>],

@@ -85,8 +85,8 @@ impl<'a> KernelCall<'a> {
         &self.shape
     }
 
-    /// The arguments in declaration order. One that was laid out before the call is read by the kernel's own code only; what each other is, the kernel's signature says: `TensorRef::<f32>::try_from(x)?`, `TensorMut` of the
-    /// output, `f32` of a scalar.
+    /// The arguments in declaration order. One that was laid out before the call is read by the kernel's own code only; what each other is,
+    /// the kernel's signature says: `TensorRef::<f32>::try_from(x)?`, `TensorMut` of the output, `f32` of a scalar.
     ///
     /// # Errors
     /// If there are not `N`.
@@ -119,7 +119,8 @@ impl<'a> KernelCall<'a> {
 /// A generated kernel as an operation: `dense::tunable()` makes one, and `dense::tuned(&op, …)` calls it.
 ///
 /// Its default is the kernel's dispatcher, `<dispatcher>`. The others are the micro-kernels that were selected, by their names, and the
-/// nest as plain Rust, `<nest>`, which takes calls of at most 2²⁰ iterations, and none whose operands are prepared. Tensors on a device and empty ones are the default's.
+/// nest as plain Rust, `<nest>`, which takes calls of at most 2²⁰ iterations, and none whose operands are prepared. Tensors on a device and
+/// empty ones are the default's.
 pub struct KernelOp {
     pub(super) kernel: &'static Kernel,
     op: TunableOp<Kernels>,

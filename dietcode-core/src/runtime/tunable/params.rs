@@ -49,8 +49,9 @@ pub trait Params: 'static {
     /// out is found then.
     fn reset(proxy: &mut Self::Proxy);
 
-    /// Has the next call read and write the next of several sets of operands that hold the same, where the proxy has them: what the call before has left
-    /// in caches is no use to it. [`tuning::rotation`](super::tuning::rotation) says how many bytes all sets together should take.
+    /// Has the next call read and write the next of several sets of operands that hold the same, where the proxy has them: what the call
+    /// before has left in caches is no use to it. [`tuning::rotation`](super::tuning::rotation) says how many bytes all sets together
+    /// should take.
     fn rotate(_proxy: &mut Self::Proxy) {}
 
     /// The proxy's operands.

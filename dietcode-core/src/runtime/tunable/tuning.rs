@@ -149,8 +149,8 @@ impl Settings {
     /// Has them hold for all calls from now on.
     ///
     /// # Errors
-    /// If the limit is below a millisecond or above [`MAX_LIMIT`], the rotation above [`MAX_ROTATION`], the budget is outside of its bounds, or the file's path is empty or relative
-    /// to a folder that is not there; nothing is changed then.
+    /// If the limit is below a millisecond or above [`MAX_LIMIT`], the rotation above [`MAX_ROTATION`], the budget is outside of its
+    /// bounds, or the file's path is empty or relative to a folder that is not there; nothing is changed then.
     pub fn apply(self) -> Result<()> {
         if let Some(limit) = self.limit
             && !(Duration::from_millis(1)..=MAX_LIMIT).contains(&limit)

@@ -31,7 +31,8 @@ pub struct Pruned {
 /// lost.
 ///
 /// # Errors
-/// [`crate::ErrorKind::Input`] if there is no such file or `best` is 0, which would drop all that was measured, [`crate::ErrorKind::Unavailable`] if it cannot be replaced.
+/// [`crate::ErrorKind::Input`] if there is no such file or `best` is 0, which would drop all that was measured,
+/// [`crate::ErrorKind::Unavailable`] if it cannot be replaced.
 pub fn prune(path: &Path, best: usize) -> Result<Pruned> {
     if best == 0 {
         return Err(Error::input(

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The space is what is on record, as if nothing else existed: a strategy picks among the candidates of the pool, and a
-//! [`SimulatedDevice`](crate::measure::SimulatedDevice) measures of them what is on record. So strategies are compared by how soon they find the pool's best, and none sees more than it would have
-//! measured.
+//! [`SimulatedDevice`](crate::measure::SimulatedDevice) measures of them what is on record. So strategies are compared by how soon they
+//! find the pool's best, and none sees more than it would have measured.
 //!
 //! | strategy    | picks                                                                                           |
 //! |-------------|-------------------------------------------------------------------------------------------------|

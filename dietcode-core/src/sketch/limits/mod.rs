@@ -22,7 +22,8 @@
 //! | `first-level cache`     | cpu    | bytes that one register tile leaves for the next | of one core                       |      |
 //!
 //! No kernel may be over a hard limit; the grid is verified where the instances are known. One that is over another is right, and
-//! slow: draws keep to all of them, and so does [`Space::apply`](crate::sketch::Space::apply), while [`apply`](crate::sketch::apply()) takes traces of any origin.
+//! slow: draws keep to all of them, and so does [`Space::apply`](crate::sketch::Space::apply), while [`apply`](crate::sketch::apply())
+//! takes traces of any origin.
 //!
 //! Each row measures twice. `found` reads the lowered kernel. `bound` reads an assignment of a sketch's variables before anything is
 //! lowered: it is no less than what is found of the same values, and does not shrink when a variable grows. So the values of some

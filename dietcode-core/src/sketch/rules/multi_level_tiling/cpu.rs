@@ -26,7 +26,8 @@
 //! The axis of vectors, what is packed, the order of the register tiles and whether panels are doubled make the sketches
 //! (`variants.rs`). The register tile is the split that hangs over the edge; of what is not packed and shared by all lanes, the last row is read
 //! again there, and all else is read through a view, which is a padded copy there. Steps of a sum that cannot be padded, since its terms are
-//! not zero where its inputs are or an input is read where it lies, are not unrolled. Along a batch nothing is used again, so that it has no register tile but its vectors.
+//! not zero where its inputs are or an input is read where it lies, are not unrolled. Along a batch nothing is used again, so that it has
+//! no register tile but its vectors.
 //!
 //! What `Tiled` has beside this: `load` is a panel whose place is the last loop of steps, and `raster` an order of the blocks
 //! that uses caches as blocks of a task do.
