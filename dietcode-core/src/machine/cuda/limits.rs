@@ -62,6 +62,11 @@ impl DeviceLimits {
             Error::unavailable(format!("the limits of {capability} are not known: known are {known}"))
         })
     }
+
+    /// What a block that uses so many bytes of shared memory is given, with the system's part.
+    pub fn shared_allocation(&self, bytes: u64) -> u64 {
+        bytes.saturating_add(self.shared_reserved_per_block.into()).next_multiple_of(self.shared_unit.into())
+    }
 }
 
 /// What all of them have in common, with the limits of the oldest.

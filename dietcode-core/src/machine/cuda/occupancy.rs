@@ -71,7 +71,7 @@ impl Resources {
 
     /// The shared memory that a block is given, in bytes, with the system's part.
     pub fn shared_allocation(&self, device: &DeviceLimits) -> u64 {
-        round_up(u64::from(self.shared_bytes) + u64::from(device.shared_reserved_per_block), device.shared_unit)
+        device.shared_allocation(self.shared_bytes.into())
     }
 }
 

@@ -25,6 +25,7 @@ use self::variable::{tile_of, variables};
 use crate::Result;
 use crate::ir::{Affine, Block, DType, Expr, ForKind, Name, Program, affine};
 use crate::machine::Target;
+use crate::machine::cuda::DeviceLimits;
 use crate::schedule::{
     CacheRead, Instruction, Level, MatrixUnit, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace,
 };
@@ -115,6 +116,8 @@ pub(crate) struct Footprint {
     pub(crate) fragment_sets: Product,
     /// The type that is computed in.
     pub(crate) computes: DType,
+    /// What it is for, if that is a GPU.
+    pub(crate) device: Option<DeviceLimits>,
     /// How many accumulators a register holds.
     pub(crate) lanes_of_register: i64,
     /// How many neighbours a thread stores at once.
@@ -176,6 +179,7 @@ impl Footprint {
             pipeline,
             fragment_sets,
             computes,
+            device: bounds.target.cuda().copied(),
             lanes_of_register,
             store_lanes,
             store_vectors: 1 + block.final_reads().len() as i64,

@@ -2,8 +2,20 @@
 
 use super::Kernel;
 use crate::ir::{Affine, Buffer, Expr, Name, affine};
+use crate::machine::cuda::DeviceLimits;
 use crate::schedule::{Pipeline, Relation, Schedule, SharedTile, Staging};
 use crate::sketch::footprint::{Assignment, Read, Stage, aligned};
+
+/// What a block that uses so many bytes of shared memory takes of a multiprocessor's.
+pub(super) fn allocated(device: Option<&DeviceLimits>, bytes: i64) -> i64 {
+    let of_device = |device: &DeviceLimits| i64::try_from(device.shared_allocation(bytes.unsigned_abs()));
+    device.map_or(bytes, |device| of_device(device).unwrap_or(i64::MAX))
+}
+
+/// The same of the tiles.
+pub(super) fn bound_of_allocated(assignment: &Assignment<'_>) -> i64 {
+    allocated(assignment.footprint.device.as_ref(), bound_of_shared(assignment))
+}
 
 /// Bytes of the tiles in shared memory, as many of each as the pipeline has stages, and of sums that meet or change hands there.
 pub(super) fn bound_of_shared(assignment: &Assignment<'_>) -> i64 {

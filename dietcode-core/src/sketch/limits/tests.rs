@@ -7,8 +7,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
-use super::LIMITS;
-use crate::machine::cuda::{DEVICES, DeviceLimits};
+use super::{LIMITS, memory};
+use crate::machine::cuda::{DEVICES, DeviceLimits, Resources, blocks_per_sm};
 use crate::machine::{CpuTarget, Target, avx512};
 use crate::schedule::Trace;
 use crate::sketch::footprint::Assignment;
@@ -122,6 +122,23 @@ fn what_is_found_is_within_the_bound_of_every_limit() {
         let of = |side: usize| counted.iter().filter_map(|counts| Some(counts.get(limit.name)?[side])).sum::<usize>();
         let [bound, found] = [0, 1].map(of);
         assert!(bound >= EXERCISED && found >= EXERCISED, "`{}` is not exercised: {bound} and {found}", limit.name);
+    }
+}
+
+/// Since sm_80 the system keeps a kilobyte of each block: three blocks of this size have room beside each other without it, and not with it.
+#[test]
+fn blocks_that_a_multiprocessor_shall_hold_have_room_for_what_the_system_keeps() {
+    for (capability, of_three) in [("sm_75", 21_760), ("sm_80", 55_900), ("sm_90", 77_700)] {
+        let device = DeviceLimits::of(capability.parse().expect("a capability")).expect("it is known");
+        let (kept, room) = (i64::from(device.shared_reserved_per_block), i64::from(device.shared_per_sm));
+        assert!(3 * of_three <= room);
+        let resources = Resources { threads: 128, registers: 32, shared_bytes: of_three as u32 };
+        let fits = blocks_per_sm(device, &resources).blocks >= 3;
+        assert_eq!(
+            (3 * memory::allocated(Some(device), of_three) <= room, fits),
+            (kept == 0, kept == 0),
+            "{capability}"
+        );
     }
 }
 
