@@ -49,7 +49,8 @@ fn every_test_belongs_to_a_package() {
 
 #[test]
 fn every_file_of_a_test_is_named_by_another() {
-    let folders = entries(&root().join("tests")).into_iter().filter(|entry| entry.is_dir());
+    let tests = ["tests", "dietcode-core/tests", "dietcode-macros/syntax/tests"].map(|folder| root().join(folder));
+    let folders = tests.iter().flat_map(|tests| entries(tests)).filter(|entry| entry.is_dir());
     let unnamed: Vec<String> = folders.flat_map(|folder| unnamed(&folder)).collect();
     assert!(unnamed.is_empty(), "no `mod` names {}", unnamed.join(", "));
 }

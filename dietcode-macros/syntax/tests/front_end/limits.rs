@@ -1,8 +1,8 @@
 //! Functions that are too deep or too large are refused before some stage runs out of stack or memory.
 
-mod stack;
-
 use dietcode_syntax::scan;
+
+use crate::stack;
 
 fn refused(value: &str, lets: &str) -> String {
     let source = format!(

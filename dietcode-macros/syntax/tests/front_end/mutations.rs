@@ -1,10 +1,10 @@
 //! Nests with random tokens dropped, doubled, swapped and replaced: no text may make the front end panic, and whatever
 //! it accepts must print as the same kernel.
 
-mod stack;
-
 use dietcode_syntax::{bounds, scan};
 use proptest::prelude::*;
+
+use crate::stack;
 
 /// Nests that use all there is, in lexemes: the text between blanks.
 const NESTS: [&str; 5] = [
