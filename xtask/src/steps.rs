@@ -213,11 +213,12 @@ pub(crate) fn cargo(args: &str) -> Cargo {
     Cargo { args: Vec::new(), env: Vec::new(), folder: root(), builds_users_crates: false }.also(args)
 }
 
-/// A command for all packages, compiled as `lint.toml` says. Features are named without their package: `dietcode-core/candle` would be one of
-/// what build scripts have too, with what they depend on in other features, and candle would be compiled twice.
+/// All packages and what is tested of them.
+const FEATURES: &str = "--workspace --features ndarray,candle,results,benchmark";
+
+/// A command for all packages, compiled as `lint.toml` says.
 fn workspace(command: &str) -> Cargo {
-    let settings = "--config xtask/lint.toml --workspace --features ndarray,candle,results,benchmark";
-    cargo(command).also(settings)
+    cargo(command).also("--config xtask/lint.toml").also(FEATURES)
 }
 
 impl Cargo {
@@ -265,6 +266,22 @@ mod tests {
         programs.sort();
         assert!(programs.len() > 5 && programs.iter().eq(named), "{args:?}");
         assert_eq!(["--lib", "--bins"].map(|kind| args.iter().filter(|arg| *arg == kind).count()), [1, 1]);
+    }
+
+    /// Also for build scripts and macros, which have features of their own.
+    #[test]
+    fn every_package_is_compiled_in_one_form() {
+        let cargo = cargo("tree --duplicates --depth 0").also(FEATURES);
+        let told = Command::new("cargo").args(&cargo.args).current_dir(&cargo.folder).output().unwrap();
+        let text = String::from_utf8(told.stdout).unwrap();
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        // Other versions of a package have lines of their own.
+        let mut packages: Vec<&str> = text.lines().filter(|line| line.contains(" v")).collect();
+        let all = packages.len();
+        packages.sort_unstable();
+        packages.dedup();
+        assert_eq!(packages.len(), all, "add what asks for these features to xtask/unified/Cargo.toml:\n{text}");
+        assert!(all > 0, "syn has two versions: {text}");
     }
 
     /// Names and versions of the packages in a `Cargo.lock` that come from a registry.
