@@ -89,15 +89,12 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
         Step::new(
             "features",
             "the library builds with each of its features alone, and the command with none",
-            // `runtime` alone and `compiler` alone are what the first example's program and its build script have.
+            // `runtime`, `compiler`, `results` and `candle` alone are what programs and build scripts of the examples have.
             vec![
                 cargo("check --package dietcode"),
                 cargo("check --package dietcode-core --no-default-features"),
                 cargo("check --package dietcode-core --no-default-features --features cuda"),
-                cargo("check --package dietcode-core --no-default-features --features results"),
-                // Compiled as for the tests and the documentation, so that these need not compile as much of candle again.
-                cargo("check --config xtask/lint.toml --package dietcode-core --no-default-features --features candle"),
-                // What links it is an example.
+                // As clippy has it, to which no other step shows what is under `ort`.
                 cargo("check --config xtask/lint.toml --package dietcode-core --no-default-features --features ort"),
             ],
         )
