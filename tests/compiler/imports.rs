@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, UseTree, Visibility};
@@ -41,6 +42,9 @@ struct Import {
 
 /// All files, by the places of their modules.
 struct Sources(BTreeMap<Place, Vec<Import>>);
+
+/// Those of the repository: they take seconds to parse.
+static REPOSITORY: LazyLock<Sources> = LazyLock::new(Sources::of_repository);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -87,7 +91,6 @@ impl Sources {
         Sources(texts.iter().map(imports).collect())
     }
 
-    /// Those of the repository.
     fn of_repository() -> Sources {
         let mut texts = BTreeMap::new();
         for (name, folder) in CRATES {
@@ -251,7 +254,7 @@ fn reached<'p>(file: &'p Place, edges: &BTreeMap<&'p Place, BTreeSet<&'p Place>>
 
 #[test]
 fn no_files_import_each_other_in_a_circle() {
-    let sources = Sources::of_repository();
+    let sources = &*REPOSITORY;
     let edges = sources.edges();
     assert!(sources.0.len() > 400 && edges.values().map(BTreeSet::len).sum::<usize>() > 1500, "they are not read");
     let circles: Vec<String> = sources
@@ -275,7 +278,7 @@ fn modules_import_in_the_order_of_the_architecture() {
     let (_, order) = text.split_once(ORDER).expect("the sentence in front of the order");
     let (order, _) = order.split_once("\n\n").expect("a line without text behind it");
     let order: Vec<&str> = order.split([',', '→', '\n']).map(str::trim).filter(|name| !name.is_empty()).collect();
-    let sources = Sources::of_repository();
+    let sources = &*REPOSITORY;
     let of_core = |place: &Place| (place[0] == "dietcode_core").then(|| place.get(1).cloned()).flatten();
     let modules: BTreeSet<String> = sources.0.keys().filter_map(of_core).collect();
     let missing: Vec<&String> = modules.iter().filter(|name| !order.contains(&name.as_str())).collect();
