@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use dietcode_core::codegen::{TranslationUnit, registry};
+use dietcode_core::codegen::TranslationUnit;
+use dietcode_core::codegen::cuda::CudaUnit;
+use dietcode_core::codegen::registry::{self, Decision};
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::cuda::FOLDER;
 use dietcode_core::lower::{DUMP_IR, dump_folder};
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::{Error, Result};
-use dietcode_syntax::mangle;
+use dietcode_syntax::{KernelDef, mangle};
 
 use crate::choice;
 use crate::cuda::{self, Half};
@@ -68,12 +70,13 @@ fn tell_macro(found: &[Found], files: &[PathBuf], environment: &Environment, rep
 }
 
 /// Everything that is generated for one kernel.
-struct Plan {
-    kernel: String,
-    source_hash: u64,
+struct Plan<'a> {
+    def: &'a KernelDef,
     folder: PathBuf,
     library: String,
     units: Vec<TranslationUnit>,
+    /// Which of them serves which shape.
+    decision: Decision,
     /// (name, text) of the C files and what they include, once the CUDA half is there, which they list.
     files: Vec<(String, String)>,
     registry_rs: String,
@@ -114,29 +117,28 @@ fn skip(kernel: &Found, environment: &Environment) -> Result<()> {
     emit::write(&environment.folder(name).join("registry.rs"), &text)
 }
 
-fn plan(
+fn plan<'a>(
     group: &Kernels,
-    kernel: &Found,
+    kernel: &'a Found,
     config: Option<&Config>,
     environment: &Environment,
     machines: &mut Machines,
     report: &mut Report,
-) -> Result<Plan> {
+) -> Result<Plan<'a>> {
     let def = &kernel.def;
-    let hash = def.source_hash();
     let march = group.march.as_deref().or(config.map(|config| config.cpu.march.as_str())).unwrap_or("native");
     let (toolchain, target) = machines.get(march)?;
     let winners = choice::choose(group, kernel, config, target, report);
     let units = winners.units(def, &target.march)?;
     let library = archive::library(environment, &def.name);
-    let registry_rs = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &winners.decision);
+    let registry_rs = registry::registry_rs(&def.name, def.source_hash(), &units, &def.shape_vars, &winners.decision);
     Ok(Plan {
         folder: environment.folder(&def.name),
         registry_rs: registry_rs + &registry::library_rs(&library),
         library,
-        kernel: def.name.clone(),
-        source_hash: hash,
+        def,
         units,
+        decision: winners.decision,
         files: Vec::new(),
         toolchain: toolchain.clone(),
         target: target.clone(),
@@ -144,10 +146,11 @@ fn plan(
     })
 }
 
-impl Plan {
+impl Plan<'_> {
     /// Takes in the CUDA half.
     fn complete(&mut self, cuda: Half) {
-        self.files = registry::files(&self.kernel, self.source_hash, &self.units, &cuda.units);
+        let units: Vec<&CudaUnit> = cuda.units.iter().collect();
+        self.files = registry::files(self.def, Some((&self.units, &self.decision)), (&units, &cuda.decisions));
         self.cuda = cuda;
     }
 
@@ -163,7 +166,7 @@ impl Plan {
     }
 }
 
-fn emit(plan: &Plan) -> Result<()> {
+fn emit(plan: &Plan<'_>) -> Result<()> {
     let mut keep: BTreeSet<String> = plan.files.iter().map(|(name, _)| name.clone()).collect();
     for stem in objects::sources(&plan.files) {
         keep.extend([format!("{stem}.o"), objects::key_name(stem)]);
@@ -178,7 +181,7 @@ fn emit(plan: &Plan) -> Result<()> {
     emit::write(&plan.folder.join("registry.rs"), plan.registry_rs.clone() + &plan.cuda.registry)
 }
 
-fn emit_cuda(plan: &Plan) -> Result<()> {
+fn emit_cuda(plan: &Plan<'_>) -> Result<()> {
     let first_part = |name: &str| name.split('/').next().unwrap_or(name).to_owned();
     let mut keep: BTreeSet<String> = plan.cuda.files.iter().map(|(name, _)| first_part(name)).collect();
     for stem in plan.cuda.host.iter().flat_map(|(stems, _)| stems) {
@@ -189,7 +192,7 @@ fn emit_cuda(plan: &Plan) -> Result<()> {
     plan.cuda.files.iter().try_for_each(|(name, contents)| emit::write(&folder.join(name), contents))
 }
 
-fn compile(plans: &[Plan], at_once: usize, progress: &Progress) -> Result<(), Vec<Error>> {
+fn compile(plans: &[Plan<'_>], at_once: usize, progress: &Progress) -> Result<(), Vec<Error>> {
     let mut jobs = Vec::new();
     for plan in plans {
         let mut outdated = objects::outdated(&plan.folder, &plan.files, &plan.toolchain, &plan.target);
@@ -205,14 +208,14 @@ fn compile(plans: &[Plan], at_once: usize, progress: &Progress) -> Result<(), Ve
     objects::make(jobs, at_once, progress)
 }
 
-fn join(plan: &Plan, environment: &Environment, report: &mut Report) -> Result<()> {
+fn join(plan: &Plan<'_>, environment: &Environment, report: &mut Report) -> Result<()> {
     archive::join(environment, &plan.folder, &plan.library, &plan.stems())?;
     report.search_in(&plan.folder);
     Ok(())
 }
 
 /// Removes the folders of kernels that are no longer there.
-fn forget_others(environment: &Environment, plans: &[Plan]) -> Result<()> {
-    let folder_name = |plan: &Plan| plan.folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+fn forget_others(environment: &Environment, plans: &[Plan<'_>]) -> Result<()> {
+    let folder_name = |plan: &Plan<'_>| plan.folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     emit::keep_only(&environment.folder(""), &plans.iter().filter_map(folder_name).collect())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dietcode::core::codegen::cuda::CudaUnit;
 use dietcode::core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
-use dietcode::core::codegen::registry;
+use dietcode::core::codegen::registry::{self, Capability, Decision};
 use dietcode::core::config::ConfigFile;
 use dietcode::core::dispatch::Winners;
 use dietcode::core::dispatch::cuda::FOLDER;
@@ -16,7 +16,7 @@ use super::setup::Setup;
 use super::{cuda, print, tell};
 
 /// Writes the files that a build script would generate and compile: a C file for each micro-kernel, the registry that
-/// joins them, and the dispatcher; for CUDA a folder with a .cu file for each micro-kernel, and why these were chosen. Of a
+/// joins them, and the dispatcher in Rust and in C; for CUDA a folder with a .cu file for each micro-kernel, and why these were chosen. Of a
 /// set, a file for each configuration, with its micro-kernels for the general products of BLAS, and the registry.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -91,20 +91,25 @@ fn files(setup: &Setup, targets: &[Target]) -> Result<Vec<(String, String)>> {
         Some(choice) => choice.registry(&setup.def.shape_vars, targets.contains(&Target::Cuda), host),
         None => registry::skipped_cuda_rs("its CUDA micro-kernels are not among these files"),
     };
-    let listed: Vec<&CudaUnit> = choice.iter().flat_map(|choice| &choice.micro_kernels).map(|c| &c.unit).collect();
-    files.extend(registry_files(setup, targets.contains(&Target::Cpu), listed, &cuda)?);
+    let units: Vec<&CudaUnit> = choice.iter().flat_map(|choice| &choice.micro_kernels).map(|c| &c.unit).collect();
+    let decisions = choice.as_ref().map_or(&[][..], |choice| &choice.decisions);
+    files.extend(registry_files(setup, targets.contains(&Target::Cpu), (&units, decisions), &cuda)?);
     Ok(files)
 }
 
-/// Those for the CPU, if they are asked for, and the registry; `listed` are the micro-kernels for CUDA, and `cuda` what stands in
-/// `registry.rs` of them.
-fn registry_files(setup: &Setup, cpu: bool, listed: Vec<&CudaUnit>, cuda: &str) -> Result<Vec<(String, String)>> {
+/// Those for the CPU, if they are asked for, and the registry; `listed` are the micro-kernels for CUDA with the choice among them, and
+/// `cuda` what stands in `registry.rs` of them.
+fn registry_files(
+    setup: &Setup,
+    cpu: bool,
+    listed: (&[&CudaUnit], &[(Capability, Decision)]),
+    cuda: &str,
+) -> Result<Vec<(String, String)>> {
     let Setup { config, def, program, .. } = setup;
-    let hash = def.source_hash();
     if !cpu {
         let skipped =
             registry::skipped_registry_rs(&def.name, "its micro-kernels for the CPU are not among these files");
-        let mut files = registry::files(&def.name, hash, &[], listed);
+        let mut files = registry::files(def, None, listed);
         files.push(("registry.rs".to_owned(), skipped + cuda));
         return Ok(files);
     }
@@ -115,8 +120,8 @@ fn registry_files(setup: &Setup, cpu: bool, listed: Vec<&CudaUnit>, cuda: &str) 
     });
     winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
     let units = winners.units(def, &target.march)?;
-    let mut files = registry::files(&def.name, hash, &units, listed);
-    let dispatcher = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &winners.decision);
+    let mut files = registry::files(def, Some((&units, &winners.decision)), listed);
+    let dispatcher = registry::registry_rs(&def.name, def.source_hash(), &units, &def.shape_vars, &winners.decision);
     files.push(("registry.rs".to_owned(), dispatcher + cuda));
     Ok(files)
 }

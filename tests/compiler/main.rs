@@ -11,6 +11,7 @@ mod cuda_lowering;
 mod cuda_property;
 mod cuda_space;
 mod dependencies;
+mod dispatchers;
 mod documents;
 mod dot;
 mod double;

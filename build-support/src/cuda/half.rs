@@ -2,7 +2,7 @@
 
 use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
-use dietcode_core::codegen::registry;
+use dietcode_core::codegen::registry::{self, Capability, Decision};
 use dietcode_core::dispatch::cuda::{Candidate, Choice};
 use dietcode_core::machine::cuda::{Compiled, HostCompiler};
 
@@ -16,6 +16,8 @@ pub(crate) struct Half {
     pub(crate) registry: String,
     /// The micro-kernels, in the order of the registry.
     pub(crate) units: Vec<CudaUnit>,
+    /// Which of them serves which shape, for each device.
+    pub(crate) decisions: Vec<(Capability, Decision)>,
     /// (name, contents) of the files in the folder `cuda`.
     pub(crate) files: Vec<(String, Vec<u8>)>,
     /// The `.cu` files, without `.cu`, that are compiled for the emulated device, and the compiler.
@@ -45,6 +47,7 @@ impl Half {
         let has_images = request.device && compiled.len() == choice.micro_kernels.len();
         Half {
             units: choice.micro_kernels.iter().map(|candidate| candidate.unit.clone()).collect(),
+            decisions: choice.decisions.clone(),
             registry: choice.registry(&request.found.def.shape_vars, has_images, host.is_some()),
             host: host.map(|compiler| (names(), compiler.clone())),
             files,

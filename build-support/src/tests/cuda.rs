@@ -67,6 +67,11 @@ fn a_kernel_is_compiled_for_the_devices_that_were_asked_for() {
     let generated = package.generated();
     let list = String::from_utf8_lossy(&generated["dietcode/outer/registry.def"]);
     assert!(list.contains(&format!("\nDIETCODE_CUDA(outer, {name}, dietcode2_run_outer_")), "{list}");
+    let dispatchers = String::from_utf8_lossy(&generated["dietcode/outer/dispatch.h"]);
+    for target in ["cpu", "sm_80", "sm_90"] {
+        let function = format!("int64_t dietcode_dispatch_outer_{target}(int64_t shape_M, int64_t shape_N) {{");
+        assert!(dispatchers.contains(&function), "{function} in {dispatchers}");
+    }
     let text = |file: &str| String::from_utf8_lossy(&generated[&format!("dietcode/outer/cuda/{file}")]).into_owned();
     assert!(text(&format!("{name}.cu")).contains(" * sm_90 (H100 SXM): the default"));
     assert!(text(&format!("{name}.json")).contains("\"registers\""));

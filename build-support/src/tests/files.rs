@@ -21,7 +21,9 @@ fn a_package_gets_a_library_and_a_registry_for_each_kernel() {
     }
     assert!(lines.iter().any(|line| line.starts_with("cargo::rustc-env=DIETCODE_KERNEL_OUTER=")), "{lines:#?}");
     let files = package.generated();
-    for expected in ["registry.rs", "registry.def", "registry.c", "dietcode.h", "libdietcode_a_package_sum.a"] {
+    for expected in
+        ["registry.rs", "registry.def", "registry.c", "dispatch.h", "dietcode.h", "libdietcode_a_package_sum.a"]
+    {
         assert!(files.contains_key(&format!("dietcode/sum/{expected}")), "{expected} in {:#?}", files.keys());
     }
 }
@@ -111,6 +113,7 @@ fn only_what_changed_is_compiled_and_what_was_dropped_is_removed() {
         after.iter().filter(|(name, time)| before.get(*name) != Some(time)).map(|(name, _)| name.as_str()).collect();
     let own = |rows: MicroKernel| ["c", "o", "o.key"].map(|end| format!("dietcode/sum/{}.{end}", rows.name()));
     let others = [
+        "dispatch.h",
         "libdietcode_a_package_sum.a",
         "libdietcode_a_package_sum.a.key",
         "registry.c",

@@ -147,27 +147,54 @@ impl Quantity<usize> {
         self.value(&|var| shape[*var])
     }
 
-    /// As Rust, of variables of type `i64`.
-    pub(super) fn rust(&self, name: &impl Fn(usize) -> String) -> String {
+    /// As text, of variables of type `i64` or `int64_t`.
+    pub(super) fn text(&self, language: Language, name: &impl Fn(usize) -> String) -> String {
+        let text = |of: &Quantity<usize>| of.text(language, name);
         // A constant alone has the type that its place asks for.
-        let receiver = |of: &Quantity<usize>| match of {
-            Quantity::Int(value) => format!("({value}_i64)"),
-            of => of.rust(name),
+        let receiver = |of: &Quantity<usize>| match (language, of) {
+            (Language::Rust, Quantity::Int(value)) => format!("({value}_i64)"),
+            _ => text(of),
         };
         match self {
             Quantity::Var(var) => name(*var),
-            Quantity::Int(value) => value.to_string(),
+            Quantity::Int(value) => language.int(*value),
+            Quantity::Of(Operator::Div, a, b) => format!("({} / {})", receiver(a), text(b)),
             Quantity::Of(operator, a, b) => {
-                let (a, b) = (receiver(a), b.rust(name));
-                match operator {
-                    Operator::Add => format!("{a}.saturating_add({b})"),
-                    Operator::Sub => format!("{a}.saturating_sub({b})"),
-                    Operator::Mul => format!("{a}.saturating_mul({b})"),
-                    Operator::Div => format!("({a} / {b})"),
-                    Operator::Min => format!("{a}.min({b})"),
-                    Operator::Max => format!("{a}.max({b})"),
+                let function = match operator {
+                    Operator::Add => "saturating_add",
+                    Operator::Sub => "saturating_sub",
+                    Operator::Mul => "saturating_mul",
+                    Operator::Min => "min",
+                    Operator::Max => "max",
+                    Operator::Div => unreachable!("a quotient is no call"),
+                };
+                match language {
+                    Language::Rust => format!("{}.{function}({})", receiver(a), text(b)),
+                    Language::C => format!("dietcode_i64_{function}({}, {})", text(a), text(b)),
                 }
             }
+        }
+    }
+}
+
+/// In which language a decision is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    /// As a part of `registry.rs`.
+    Rust,
+    /// As a part of `dispatch.h`, which has functions for what C leaves undefined.
+    C,
+}
+
+impl Language {
+    /// A constant.
+    pub(super) fn int(self, value: i64) -> String {
+        match self {
+            Language::Rust => value.to_string(),
+            // C has no literals below zero, and the least value is none negated.
+            Language::C if value == i64::MIN => "INT64_MIN".to_owned(),
+            Language::C if value < 0 => format!("(-INT64_C({}))", value.unsigned_abs()),
+            Language::C => format!("INT64_C({value})"),
         }
     }
 }
@@ -394,12 +421,17 @@ mod tests {
     }
 
     #[test]
-    fn as_rust_it_is_what_it_is_worth() {
+    fn as_rust_and_as_c_it_is_what_it_is_worth() {
         let of = |text: &str| Quantity::parse(text).unwrap().map(&|var| (var == "M").then_some(0)).unwrap();
-        let rust = |text: &str| of(text).rust(&|_| "shape_M".to_owned());
-        assert_eq!(rust("M"), "shape_M");
-        assert_eq!(rust("(M + 7) / 8"), "(shape_M.saturating_add(7) / 8)");
-        assert_eq!(rust("8 - M * M"), "(8_i64).saturating_sub(shape_M.saturating_mul(shape_M))");
-        assert_eq!(rust("8 / max(M, 1)"), "((8_i64) / shape_M.max(1))");
+        let written =
+            |text: &str| [Language::Rust, Language::C].map(|in_| of(text).text(in_, &|_| "shape_M".to_owned()));
+        assert_eq!(written("M"), ["shape_M", "shape_M"]);
+        let rounded =
+            ["(shape_M.saturating_add(7) / 8)", "(dietcode_i64_saturating_add(shape_M, INT64_C(7)) / INT64_C(8))"];
+        assert_eq!(written("(M + 7) / 8"), rounded);
+        assert_eq!(written("8 - M * M")[0], "(8_i64).saturating_sub(shape_M.saturating_mul(shape_M))");
+        assert_eq!(written("8 / max(M, 1)")[0], "((8_i64) / shape_M.max(1))");
+        assert_eq!(written("min(M, -7)")[1], "dietcode_i64_min(shape_M, (-INT64_C(7)))");
+        assert_eq!(written("-9223372036854775808 + M")[1], "dietcode_i64_saturating_add(INT64_MIN, shape_M)");
     }
 }

@@ -7,6 +7,7 @@
 //! | phase on a CUDA device      | `dietcode2_run_<kernel>_<hash>_<micro>`      |
 //! | row of a configuration      | `dietcode2_row_<kernel>_<hash>_of_<name>_<contents>` |
 //! | table of a set              | `dietcode2_set_<contents>`                   |
+//! | dispatcher in C             | `dietcode_dispatch_<kernel>_<target>`        |
 //! | what build.rs saw of it     | `DIETCODE_KERNEL_<KERNEL>`: `<hash> <place>` |
 //! | files that build.rs read    | `DIETCODE_SOURCES`, with `;` between them    |
 //! | path of `dietcode_core`     | `DIETCODE_CORE`                              |
@@ -46,6 +47,11 @@ pub fn configuration_stem(name: &str, contents: &str) -> String {
 /// The C symbol of the table of a set's configurations; `contents` identifies these.
 pub fn set_symbol(contents: &str) -> String {
     format!("dietcode{FORMAT_VERSION}_set_{contents}")
+}
+
+/// The C function that chooses among the micro-kernels of a kernel for a target, such as `cpu` or `sm_80`.
+pub fn dispatch_symbol(kernel: &str, target: &str) -> String {
+    format!("dietcode_dispatch_{kernel}_{target}")
 }
 
 /// The environment variable through which build.rs tells the macro which files it has read, relative to the package's folder.

@@ -1,11 +1,12 @@
 //! The CUDA half of `registry.rs`: the types of `runtime::cuda::table` as constants.
 
-use std::fmt::Write;
-
 use dietcode_syntax::ShapeVar;
 
-use super::{Decision, local, mark_used, write_decision};
+use super::Decision;
+use super::dispatch::{local, used, write_decision};
+use super::list::push;
 use crate::codegen::cuda::{CudaLaunch, CudaUnit};
+use crate::codegen::quantity::Language;
 use crate::ir::{BinaryOp, Expr};
 
 /// A compute capability, (8, 6) for sm_86.
@@ -191,7 +192,7 @@ fn write_dispatch(
     decisions: &[(Capability, Decision)],
     shape_vars: &[ShapeVar],
 ) {
-    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let pick = |row: usize| format!("{row} // {}", entries[row].name);
     let mut decisions: Vec<_> = decisions.iter().collect();
     decisions.sort_by_key(|(capability, _)| std::cmp::Reverse(*capability));
     let ((_, smallest), larger) = decisions.split_last().expect("a kernel with CUDA micro-kernels has a capability");
@@ -199,18 +200,18 @@ fn write_dispatch(
         "    /// The row of `TABLE` that serves a shape on a device of a compute capability.
     fn dispatch(shape: &[i64], capability: (u32, u32)) -> usize {\n",
     );
-    let mut used = vec![false; shape_vars.len()];
-    decisions.iter().for_each(|(_, decision)| mark_used(decision, &mut used));
-    for (position, var) in shape_vars.iter().enumerate().filter(|(position, _)| used[*position]) {
+    let used: Vec<Vec<bool>> = decisions.iter().map(|(_, decision)| used(decision, shape_vars.len())).collect();
+    let is_used = |position: usize| used.iter().any(|used| used[position]);
+    for (position, var) in shape_vars.iter().enumerate().filter(|(position, _)| is_used(*position)) {
         push(text, format_args!("        let {} = shape[{position}];\n", local(var)));
     }
     text.push_str("        let _ = (shape, capability);\n");
     for (capability, decision) in larger {
         push(text, format_args!("        if capability >= {capability:?} {{\n            return {{\n"));
-        write_decision(text, decision, &names, shape_vars, 4);
+        write_decision(text, decision, Language::Rust, &pick, shape_vars, 4);
         text.push_str("            };\n        }\n");
     }
-    write_decision(text, smallest, &names, shape_vars, 2);
+    write_decision(text, smallest, Language::Rust, &pick, shape_vars, 2);
     text.push_str("    }\n");
 }
 
@@ -252,8 +253,4 @@ fn saturating(expr: &Expr, vars: &[ShapeVar]) -> String {
 /// An expression where only its type is expected: a constant needs none of its own.
 fn argument(expr: &Expr, vars: &[ShapeVar]) -> String {
     expr.as_int().map_or_else(|| saturating(expr, vars), |value| value.to_string())
-}
-
-fn push(text: &mut String, part: std::fmt::Arguments<'_>) {
-    text.write_fmt(part).expect("a String takes all that is written");
 }
