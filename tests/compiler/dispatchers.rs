@@ -16,6 +16,9 @@ use rand::{RngExt, SeedableRng};
 
 use crate::common::settings;
 
+/// The name of what a tree, by its number, chooses at a shape.
+type Chosen = unsafe extern "C" fn(i32, *const i64) -> *const std::ffi::c_char;
+
 const VARS: usize = 3;
 const ROWS: usize = 4;
 const TREES: usize = 60;
@@ -89,8 +92,11 @@ fn a_dispatcher_in_c_chooses_what_the_tree_says() {
     let nest = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
         for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
     let def = dietcode_syntax::scan(nest).expect("the source parses")[0].parse().expect("the nest is one");
-    let unit =
-        |row: usize| TranslationUnit { name: format!("cpu_{row}"), symbol: format!("row_{row}"), source: "".into() };
+    let unit = |row: usize| TranslationUnit {
+        name: format!("cpu_{row}"),
+        symbol: format!("row_{row}"),
+        source: String::new(),
+    };
     let units: Vec<TranslationUnit> = (0..ROWS).map(unit).collect();
     let on_cuda: Vec<CudaUnit> = (0..ROWS).map(cuda_unit).collect();
     let on_cuda: Vec<&CudaUnit> = on_cuda.iter().collect();
@@ -127,7 +133,6 @@ const char *chosen(int tree, const int64_t *shape) {{\n    switch (tree) {{\n{ca
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // SAFETY: the library has no initialisers.
         let library = unsafe { libloading::Library::new(&built) }.expect("the library loads");
-        type Chosen = unsafe extern "C" fn(i32, *const i64) -> *const std::ffi::c_char;
         // SAFETY: it is the function above.
         let chosen = unsafe { library.get::<Chosen>(b"chosen") }.expect("it is exported");
         for shape in &shapes {
