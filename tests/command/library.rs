@@ -2,6 +2,7 @@
 mod called;
 mod place;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -297,6 +298,30 @@ refused(ValueError, 'dense: `y` is the output, but cannot be written', at(x), at
 print('as numpy says')
 ";
 
+/// The kinds of code in a fatbin.
+const PTX: u16 = 1;
+const MACHINE_CODE: u16 = 2;
+
+/// What each fatbin in a file holds, as kinds of code with the compute capabilities that it is for. A fatbin is a header (a magic number, a
+/// version, the header's size, the size of what follows) and entries, each with a header of its own.
+fn fatbins(file: &[u8]) -> Vec<BTreeSet<(u16, u32)>> {
+    let number = |at: usize, bytes: usize| {
+        let found = file.get(at..at + bytes).expect("a fatbin ends inside the file");
+        found.iter().rev().fold(0, |number: u64, byte| number << 8 | u64::from(*byte)) as usize
+    };
+    let codes = |begin: usize| {
+        let mut at = begin + number(begin + 6, 2);
+        let end = at + number(begin + 8, 8);
+        let mut codes = BTreeSet::new();
+        while at < end {
+            codes.insert((number(at, 2) as u16, number(at + 28, 4) as u32));
+            at += number(at + 4, 4) + number(at + 8, 8);
+        }
+        codes
+    };
+    (0..file.len()).filter(|at| file[*at..].starts_with(b"\x50\xed\x55\xba")).map(codes).collect()
+}
+
 #[test]
 fn a_library_for_devices_computes_on_the_emulated_one_and_has_code_for_others() {
     let place = Place::new();
@@ -316,10 +341,10 @@ fn a_library_for_devices_computes_on_the_emulated_one_and_has_code_for_others() 
     };
     let expected = ["dense: dimension 1 of `w` is 768, but must be K = 767", "dense: found the stream 0x", &of_device];
     assert!(refused.len() == 3 && refused.iter().zip(expected).all(|(found, of)| found.starts_with(of)), "{said}");
-    // Machine code is in it; which, the functions said above. And the static library, with what the command says it needs.
-    let library = fs::read(place.path("lib/libdevices.so")).unwrap();
-    let has = |text: &[u8]| library.windows(text.len()).any(|part| part == text);
-    assert!(has(b"\x50\xed\x55\xba"), "a fatbin begins so");
+    // Machine code for each device that was asked for is in it, and PTX of the newest. And the static library, with what the command says it needs.
+    let found = fatbins(&fs::read(place.path("lib/libdevices.so")).unwrap());
+    let expected = BTreeSet::from([(MACHINE_CODE, 80), (MACHINE_CODE, 90), (PTX, 90)]);
+    assert!(!found.is_empty() && found.iter().all(|codes| *codes == expected), "{found:?}");
     place.follow(
         "cc -std=c99 cuda.c -Ilib lib/libdevices.a -lstdc++ -lm -lpthread -ldl -o static_cuda && ./static_cuda",
     );
