@@ -71,11 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             tell(&format!("{op} at {key}: left as it is: no config that was given is of this nest"));
             continue;
         };
-        if loaded[at].is_none() {
-            let toolchain = Toolchain::find(&setups[at].config.cpu.march)?;
-            loaded[at] = Some(load(&setups[at], toolchain));
-        }
-        let kernel = loaded[at].as_ref().expect("it was tried to load it");
+        let kernel = loaded[at].get_or_insert_with(|| load(&setups[at]));
         match kernel.as_ref().map_err(ToString::to_string).and_then(|kernel| tune(kernel, kept)) {
             Ok(Some(chosen)) => {
                 tuned += 1;
@@ -100,8 +96,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// What a build makes of a config, in this process.
-fn load(setup: &Setup, toolchain: Toolchain) -> Result<LoadedKernel> {
+fn load(setup: &Setup) -> Result<LoadedKernel> {
     let Setup { config, def, program, .. } = setup;
+    let toolchain = Toolchain::find(&config.cpu.march)?;
     let target = CpuTarget::of(&toolchain);
     let winners = Winners::load(config, def, program, &target).unwrap_or_else(|miss| {
         tell(&format!("warning: the default micro-kernels are tried: {miss}"));

@@ -157,6 +157,31 @@ fn a_key_that_cannot_be_tried_is_told_and_the_others_are_tuned() {
     process("use", place);
 }
 
+#[test]
+fn a_config_without_a_compiler_leaves_the_keys_of_others_to_be_tuned() {
+    let folder = listed();
+    let place = folder.path();
+    let nest = "#[dynamic_kernel] fn other(x: &[f32; M], y: &mut [f32; M]) { for i in 0..M { y[i] = 2.0 * x[i]; } }";
+    fs::write(place.join("other.rs"), nest).unwrap();
+    let config = r#"{
+      "kernel": { "source": "other.rs", "function": "other" }, "shape": { "M": "T" }, "wkl_insts": [{ "T": 1 }],
+      "targets": { "cpu": { "march": "no-such-cpu" } }
+    }"#;
+    fs::write(place.join("other.json"), config).unwrap();
+    // A key of that nest, which comes first, since it has most calls.
+    let whole = fs::read_to_string(place.join("results.jsonl")).unwrap();
+    let line = whole.lines().rfind(|line| line.contains(" M=9 ")).unwrap();
+    let of = |config: &str| Config::read(place.join(config)).unwrap().kernel_def().unwrap().source_hash();
+    let [own, others] = ["dense.json", "other.json"].map(|config| format!("nest={:016x} ", of(config)));
+    let line = with_key(&with_key(line, &own, &others), "\"dense\"", "\"other\"");
+    fs::write(place.join("results.jsonl"), with_key(&line, "\"calls\":", "\"calls\":9") + &whole).unwrap();
+    let (status, said) =
+        text(&dietcode(place, &["tune-offline", "results.jsonl", "dense.json", "other.json", "--limit", "1"]));
+    assert!(status == Some(1) && said.contains("results.jsonl: 2 of 3 keys tuned, 1 failed\n"), "{said}");
+    assert!(said.contains(&format!("other at {others}")) && said.contains(": cannot be tried: "), "{said}");
+    assert!(said.contains("no-such-cpu"), "{said}");
+}
+
 /// Lines as `print --json` shows them.
 fn printed(place: &Path, file: &str) -> Vec<Value> {
     let output = dietcode(place, &["results", "print", file, "--json", "-"]);
