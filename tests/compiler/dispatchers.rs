@@ -21,7 +21,7 @@ type Chosen = unsafe extern "C" fn(i32, *const i64) -> *const std::ffi::c_char;
 
 const VARS: usize = 3;
 const ROWS: usize = 4;
-const TREES: usize = 60;
+const TREES: usize = 20;
 
 /// Small ones, which extents are, and those at which 64 bits end.
 fn integer(rng: &mut StdRng) -> i64 {

@@ -7,7 +7,8 @@ use std::ptr::NonNull;
 
 use crate::{Error, Result};
 
-const ALIGNMENT: usize = 4096;
+/// Where a buffer starts is a multiple of this, and so it takes at least as many bytes.
+pub(super) const ALIGNMENT: usize = 4096;
 
 /// A slice on the heap, aligned to a page.
 pub(super) struct AlignedBuffer<T> {

@@ -5,14 +5,14 @@
 //! layer(a, b, bias, c): …    ─┘  names and what is made of it aside   →   split p into p_0, p_1; stage b as b_panel
 //! ```
 //!
-//! A search of several kernels gives each of them, in its first round, the best that was found for those before it. Whether that holds is up to the
-//! space of the other: extents, limits and operands of the epilogue differ.
+//! Of several kernels that are searched in one run, an evolution tries in its first round the best of those that had one before. Whether they hold
+//! is up to the space of the other: extents, limits and operands of the epilogue differ.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Task, Tuning};
+use super::{Candidate, Task, Tuning};
 use crate::ir::{Expr, Name, Program};
 use crate::schedule::Trace;
 
@@ -23,18 +23,28 @@ const OF_EACH: usize = 8;
 pub(super) fn traces_for(tasks: &[Task<'_>], at: usize) -> Vec<Trace> {
     let own = &tasks[at].tuning;
     let others = tasks.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, task)| &task.tuning);
-    let others = others.filter(|other| other.device.machine() == own.device.machine());
-    let mut ranked: Vec<(usize, Trace)> =
-        others.flat_map(|other| renamed(other, own.device.program()).into_iter().enumerate()).collect();
+    let others = others.filter(|other| other.round > 0 && other.device.machine() == own.device.machine());
+    let mut ranked: Vec<(usize, Trace)> = others.flat_map(|other| renamed(other, own.device.program())).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
-    ranked.into_iter().map(|(_, trace)| trace).collect()
+    let mut traces: Vec<Trace> = Vec::new();
+    for (_, trace) in ranked {
+        if !traces.contains(&trace) {
+            traces.push(trace);
+        }
+    }
+    traces
 }
 
-fn renamed(other: &Tuning<'_>, to: &Program) -> Vec<Trace> {
+/// With the rank of each at the number of threads at which it is one of the best.
+fn renamed(other: &Tuning<'_>, to: &Program) -> Vec<(usize, Trace)> {
     let Some(names) = Names::between(other.device.program(), to) else { return Vec::new() };
-    let best = (0..other.threads.len()).flat_map(|threads| other.best_first(threads).into_iter().take(OF_EACH));
-    let traces = best.filter(|candidate| !candidate.micro_kernel.is_nest());
-    traces.filter_map(|candidate| names.of_trace(&candidate.micro_kernel.trace.before_postproc())).collect()
+    let settings = 0..other.threads.len();
+    let best = settings.flat_map(|threads| other.best_first(threads).into_iter().take(OF_EACH).enumerate());
+    let drawn = best.filter(|(_, candidate)| !candidate.micro_kernel.is_nest());
+    let renamed = |(rank, candidate): (usize, &Candidate)| {
+        Some((rank, names.of_trace(&candidate.micro_kernel.trace.before_postproc())?))
+    };
+    drawn.filter_map(renamed).collect()
 }
 
 /// Which names of one program stand for which of another: loops, tensors, and variables of indices.

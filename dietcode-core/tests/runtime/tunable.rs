@@ -1,5 +1,6 @@
 //! Operations that are tuned at run time. Their clock is one that candidates advance, so that who wins is known.
 
+#[cfg(unix)]
 mod beside;
 mod kernels;
 #[cfg(feature = "results")]

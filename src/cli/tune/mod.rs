@@ -92,8 +92,8 @@ pub(crate) struct Arguments {
     /// M=16..2048, both ends and a few between them; M=16..64:16 is 16, 32, 48 and 64. May be given more than once.
     #[arg(long, value_name = "VARS")]
     wkl: Vec<Shapes>,
-    /// Continue the last run that was ended before it was done: with the same config, seed, threads and instances. What is on
-    /// record of it is not measured again, and counts as tried.
+    /// Continue the last run that was ended before it was done: with the same config, seed, threads and instances; of several
+    /// configs, with the same ones in the same order. What is on record of it is not measured again, and counts as tried.
     #[arg(long)]
     resume: bool,
     #[command(flatten)]

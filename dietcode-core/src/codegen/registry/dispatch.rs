@@ -27,8 +27,8 @@ pub(super) fn dispatch_h(
  * micro-kernel's first, as the next lines of its name are its further launches; -1 if there is none. A device has the function
  * of the largest compute capability that is not larger than its own, or else the one of the smallest.
  */
-#ifndef DIETCODE_DISPATCH_{name}
-#define DIETCODE_DISPATCH_{name}
+#ifndef {GUARD}
+#define {GUARD}
 #include <stdint.h>
 
 {SATURATING_H}"
@@ -49,8 +49,14 @@ pub(super) fn dispatch_h(
         let symbol = mangle::dispatch_symbol(name, &format!("sm_{major}{minor}"));
         write_function(&mut text, &symbol, shape_vars, decision, &pick);
     }
-    text + "#endif\n"
+    text += "#endif\n";
+    // That of another kernel of this name, or of another choice, is another header, whose functions the compiler then finds defined twice.
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    text.replace(GUARD, &format!("DIETCODE_DISPATCH_{name}_{}", &hash[..8]))
 }
+
+/// Stands for the name of the header's guard while its text is made.
+const GUARD: &str = "DIETCODE_DISPATCH_GUARD";
 
 /// A function of C.
 fn write_function(

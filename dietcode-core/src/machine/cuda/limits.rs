@@ -65,7 +65,8 @@ impl DeviceLimits {
 
     /// What a block that uses so many bytes of shared memory is given, with the system's part.
     pub fn shared_allocation(&self, bytes: u64) -> u64 {
-        bytes.saturating_add(self.shared_reserved_per_block.into()).next_multiple_of(self.shared_unit.into())
+        let used = bytes.saturating_add(self.shared_reserved_per_block.into());
+        used.checked_next_multiple_of(self.shared_unit.into()).unwrap_or(u64::MAX)
     }
 }
 

@@ -10,7 +10,7 @@ use super::key::Key;
 use super::params::Params;
 use super::tunable_op::TunableOp;
 use super::tuning;
-use crate::runtime::aligned::AlignedBuffer;
+use crate::runtime::aligned::{ALIGNMENT, AlignedBuffer};
 use crate::runtime::arg::{Arg, Scalar};
 use crate::runtime::element::DType;
 use crate::runtime::kernel::{Kernel, TableSource};
@@ -256,8 +256,9 @@ impl Params for Kernels {
         let output = sets[0].buffers.iter().position(|buffer| buffer.is_written);
         let output = output.ok_or_else(|| Error::failed("a kernel writes nothing"))?;
         let initial = sets[0].buffers[output].bytes().to_vec();
-        let bytes: usize = sets[0].buffers.iter().map(|buffer| buffer.bytes().len()).sum();
-        for _ in 1..tuning::rotation()?.div_ceil(bytes.max(1)) {
+        let bytes: u64 =
+            sets[0].buffers.iter().map(|buffer| buffer.memory.len().next_multiple_of(ALIGNMENT) as u64).sum();
+        for _ in 1..tuning::rotation()?.div_ceil(bytes) {
             sets.push(Operands::like(call)?);
         }
         Ok(KernelProxy { kernel: call.kernel, shape: call.shape, sets, current: 0, output, initial, roundings })
@@ -267,8 +268,9 @@ impl Params for Kernels {
 
     /// As they were made, and with the first input's signs turned, which all terms of a sum of products then share again.
     fn vary(proxy: &mut KernelProxy, variant: usize) {
-        let inputs = proxy.sets.iter_mut().filter_map(|set| set.buffers.iter_mut().find(|buffer| !buffer.is_written));
-        inputs.for_each(|input| input.set_sign(variant == 1));
+        // What is timed takes as long with either sign.
+        let buffers = &mut proxy.sets[proxy.current].buffers;
+        buffers.iter_mut().find(|buffer| !buffer.is_written).into_iter().for_each(|input| input.set_sign(variant == 1));
     }
 
     /// Of sets that calls have written, so that the others stay where they are.
@@ -338,7 +340,7 @@ impl Params for Kernels {
 pub struct KernelProxy {
     kernel: &'static Kernel,
     shape: Shape,
-    /// All hold the same; there are several where timed calls are rotated.
+    /// All hold the same but for signs; there are several where timed calls are rotated.
     sets: Vec<Operands>,
     /// That of the last call and, until it is rotated, of the next one.
     current: usize,

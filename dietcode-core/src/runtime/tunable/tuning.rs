@@ -26,9 +26,9 @@ const DEFAULT_LIMIT: Duration = Duration::from_millis(20);
 pub const MAX_LIMIT: Duration = Duration::from_secs(60);
 
 /// The most bytes over which calls may be rotated: 32 GiB.
-pub const MAX_ROTATION: usize = 32 << 30;
+pub const MAX_ROTATION: u64 = 32 << 30;
 
-const MIB: usize = 1 << 20;
+const MIB: u64 = 1 << 20;
 
 const NOT_SET: u64 = u64::MAX;
 
@@ -82,7 +82,7 @@ pub struct Settings {
     enable: Option<bool>,
     tune: Option<bool>,
     limit: Option<Duration>,
-    rotation: Option<usize>,
+    rotation: Option<u64>,
     budget: Option<Budget>,
     #[cfg(feature = "results")]
     file: Option<PathBuf>,
@@ -112,8 +112,9 @@ impl Settings {
     }
 
     /// Over how many bytes of operands timed calls go in turn, 0 for the same ones each time. Operands that take more than the caches together are
-    /// read from memory, as a program's are that come from elsewhere; each key that is tuned takes so much memory meanwhile.
-    pub fn rotation(self, bytes: usize) -> Settings {
+    /// read from memory, as a program's are that come from elsewhere; each key that is tuned takes so much memory meanwhile. Within a
+    /// [budget](Settings::budget) it does not hold. What was found with another rotation is used all the same.
+    pub fn rotation(self, bytes: u64) -> Settings {
         Settings { rotation: Some(bytes), ..self }
     }
 
@@ -175,7 +176,7 @@ impl Settings {
             }
         };
         set(&SET_LIMIT, self.limit.map(|limit| limit.as_micros() as u64));
-        set(&SET_ROTATION, self.rotation.map(|bytes| bytes as u64));
+        set(&SET_ROTATION, self.rotation);
         set(&SET_BUDGET, self.budget.map(encoded));
         set(&SET_TUNE, self.tune.map(u64::from));
         set(&SET_ENABLE, self.enable.map(u64::from));
@@ -256,14 +257,16 @@ pub fn limit() -> Result<Duration> {
     }
 }
 
-/// Over how many bytes of operands timed calls go in turn; 0: they have the same ones each time.
+/// Over how many bytes of operands timed calls go in turn; 0: they have the same ones each time, as they do within a budget, where a call of the
+/// program would wait until the others were made.
 ///
 /// # Errors
 /// As for [`mode`].
-pub fn rotation() -> Result<usize> {
+pub fn rotation() -> Result<u64> {
     match SET_ROTATION.load(Ordering::Relaxed) {
+        _ if matches!(mode()?, Mode::Explore(_)) => Ok(0),
         NOT_SET => Ok(environment()?.rotation),
-        bytes => Ok(bytes as usize),
+        bytes => Ok(bytes),
     }
 }
 
@@ -321,7 +324,7 @@ struct Environment {
     budget: Option<Budget>,
     record: bool,
     limit: Duration,
-    rotation: usize,
+    rotation: u64,
     #[cfg(feature = "results")]
     file: Option<PathBuf>,
 }
@@ -334,7 +337,7 @@ fn environment() -> Result<&'static Environment> {
 fn parse_environment() -> Result<Environment, String> {
     let most = MAX_LIMIT.as_millis() as u64;
     let limit = parse(LIMIT_MS, 1, most, &format!("a number of milliseconds from 1 to {most}"))?;
-    let most = (MAX_ROTATION / MIB) as u64;
+    let most = MAX_ROTATION / MIB;
     let rotation = parse(ROTATION_MIB, 0, most, &format!("a number of MiB from 0 to {most}"))?;
     let file = std::env::var_os(FILE);
     if file.as_ref().is_some_and(|file| file.is_empty()) {
@@ -358,7 +361,7 @@ fn parse_environment() -> Result<Environment, String> {
         tune: parse(TUNING, 0, 1, "0 or 1")? == Some(1),
         record,
         budget,
-        rotation: rotation.map_or(0, |mib| mib as usize * MIB),
+        rotation: rotation.unwrap_or(0) * MIB,
         limit: limit.map_or(DEFAULT_LIMIT, Duration::from_millis),
     })
 }

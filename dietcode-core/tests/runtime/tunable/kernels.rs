@@ -76,7 +76,7 @@ fn timed_calls_go_through_operands_in_turn_if_that_is_set() {
     if !is_child(name) {
         return in_child_with("tunable::kernels", name, ("DIETCODE_TUNABLE_ROTATION_MIB", "1"));
     }
-    let seen = |rotation: Option<usize>| {
+    let seen = |rotation: Option<u64>| {
         static SEEN: Mutex<Vec<(usize, u32)>> = Mutex::new(Vec::new());
         SEEN.lock().unwrap().clear();
         rotation.into_iter().for_each(|bytes| tuning::Settings::new().rotation(bytes).apply().unwrap());
@@ -99,8 +99,8 @@ fn timed_calls_go_through_operands_in_turn_if_that_is_set() {
     // As the environment has it, of which the settings go ahead.
     assert!(seen(None) > 1);
     assert_eq!(seen(Some(0)), 1);
-    // Of two sets of 3200 bytes.
-    assert_eq!(seen(Some(6000)), 2);
+    // Of two sets of three pages.
+    assert_eq!(seen(Some(4 * 4096)), 2);
 }
 
 #[test]

@@ -15,8 +15,8 @@ use crate::sketch::{Lowered, MicroKernel};
 
 /// Steps of all reductions together in a cache block, at the least.
 const REDUCTION_BLOCK: i64 = 384;
-/// Bytes of a panel that the second level streams to the first as fast as it is used. With two vectors of AVX2 in a row that is 768 steps: against
-/// 384 of them sums are added to the output half as often, and dense layers of 384 and 2048 rows take 0.91 to 0.96 of the time (Zen 3).
+/// Bytes of a panel of AVX2, which the second level streams to the first as fast as it is used. With two vectors in a row that is 768 steps:
+/// against 384 of them sums are added to the output half as often, and dense layers of 384 and 2048 rows take 0.91 to 0.96 of the time (Zen 3).
 const PANEL_BYTES: i64 = 48 << 10;
 /// The same where a block has 48 rows and 48 columns of each of a vector's matrices.
 const BATCH_REDUCTION_BLOCK: i64 = 64;
@@ -187,8 +187,9 @@ fn full_tile(program: &Program, target: &CpuTarget) -> Tiled {
         block_tile.insert(second.name.to_string(), down * 64);
     }
     let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
-    let panel_steps = PANEL_BYTES / (across * lanes * program.computes_in().bytes());
-    let steps = if has_many_axes(program) { REDUCTION_BLOCK } else { panel_steps.max(REDUCTION_BLOCK) };
+    let of_step = across * lanes * program.computes_in().bytes();
+    let is_long = target.vector_bytes == 32 && across > 1 && !has_many_axes(program);
+    let steps = if is_long { (PANEL_BYTES / of_step).max(REDUCTION_BLOCK) } else { REDUCTION_BLOCK };
     let blocks = reduction_blocks(steps, reductions.len());
     block_tile.extend(reductions.iter().map(|name| name.to_string()).zip(blocks));
     let packed = block.update_reads().into_iter().filter(|(buffer, index)| {
