@@ -40,7 +40,8 @@ Examples:
   dietcode explain configs/bert_dense.json --wkl T=1..128 --threads 1 --json -
   dietcode explain configs/bert_dense.json --tree                      from a shape to a micro-kernel
   dietcode explain configs/bert_dense.json --sketches --target sm_80   the space that a search draws from
-  dietcode explain configs/sm_90.json --sass=matmul_nt_f16             what main loops consist of, in machine code")]
+  dietcode explain configs/sm_90.json --sass=matmul_nt_f16             what main loops consist of, in machine code
+  dietcode explain configs/sm_90.json --sass=matmul_nt --wkl M=4096,N=4096,K=4096   and what bounds them there")]
 pub(crate) struct Arguments {
     /// The config; with --sass also a set.
     config: PathBuf,
@@ -70,7 +71,9 @@ pub(crate) struct Arguments {
     tree: bool,
     /// Print what the main loops of micro-kernels for CUDA consist of: nvcc compiles them, and nvdisasm tells the instructions. Of those
     /// that a build would choose for the config, or for the shapes of --wkl, or of all of a set; with NAME, only of those whose
-    /// kernel and name, `matmul_nt 8x8_0123abcd`, contain it.
+    /// kernel and name, `matmul_nt 8x8_0123abcd`, contain it. Below stands what bounds them: for how many clocks an iteration keeps each part of
+    /// a multiprocessor busy, and the share of peak that the model expects at the shapes of --wkl, which for a set are values of a
+    /// kernel's shape variables, or at that of the config's or set's shapes with the most operations.
     #[arg(
         long,
         value_name = "NAME",

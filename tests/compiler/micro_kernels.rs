@@ -11,6 +11,7 @@ pub(crate) mod oracle;
 mod sets;
 mod shapes;
 mod table;
+mod throughput;
 
 use std::path::Path;
 use std::sync::Mutex;

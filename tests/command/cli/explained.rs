@@ -97,6 +97,19 @@ fn a_main_loop_is_told_by_its_instructions() {
     assert!(row["main_loop"].get("local").is_none() && row["report"]["spill_stores"] == 0, "{row}");
     let table = stderr(&output);
     assert!(table.contains("on sm_90: instructions of the main loop") && table.contains("dense"), "{table}");
+    assert!(row["expected"].as_array().unwrap().is_empty() && !table.contains("of peak"), "the set has no shapes");
+
+    let asked =
+        ["explain", "set.json", "--sass", "--target", "sm_90", "--wkl", "M=512,N=512,K=64..128:64", "--json", "-"];
+    let output = place.run(&asked);
+    let rows: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let expected = rows[0]["expected"].as_array().unwrap();
+    assert_eq!((expected.len(), &expected[1]["shape"]), (2, &json!({ "M": 512, "N": 512, "K": 128 })));
+    // 32 products by each of 2 warps, of which 4 are carried out in a clock, and a fraction of the device's.
+    let [clocks, share] =
+        [&expected[1]["iteration"]["fma"], &expected[1]["share_of_peak"]].map(|of| of.as_f64().unwrap());
+    assert!((16.0..32.0).contains(&clocks) && share > 0.0 && share < 1.0, "{expected:?}");
+    assert!(stderr(&output).contains("second level") && stderr(&output).contains("of peak"), "{output:?}");
 
     for (set, arguments) in [("set.json", &["--sass=conv"][..]), ("dense.json", &["--sass"])] {
         let output = place.run(&[&["explain", set], arguments].concat());

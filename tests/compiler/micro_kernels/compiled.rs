@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::cuda::{Candidate, Choice, Selection};
@@ -56,6 +57,19 @@ impl Compiler {
                 selection.learn(candidate.name(), compiled.report);
             }
         }
+    }
+
+    /// The release of nvcc.
+    pub(crate) fn version(&self) -> &str {
+        self.nvcc.version()
+    }
+
+    /// What nvcc reports of a unit on a device, with what the main loops consist of.
+    pub(crate) fn counted(&self, unit: &CudaUnit, device: ComputeCapability) -> Vec<KernelReport> {
+        let compiled = self.cache.compile(&self.nvcc, &unit.source, &[device], DEVICE_HEADERS);
+        let mut compiled = compiled.unwrap_or_else(|e| panic!("`{}`: {e}", unit.name));
+        self.nvdisasm.count(&mut compiled).unwrap_or_else(|e| panic!("`{}`: {e}", unit.name));
+        compiled.report
     }
 
     /// All its kernels on all devices whose sets it is in, each compiled for its device alone. None spills, a

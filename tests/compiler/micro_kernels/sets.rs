@@ -6,6 +6,7 @@ use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::config::KernelSet;
 use dietcode_core::frontend;
 use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits};
+use dietcode_core::measure::Instance;
 use dietcode_core::sketch::{Blocked, Stage};
 use dietcode_syntax::KernelDef;
 
@@ -52,6 +53,13 @@ pub(crate) fn of(set: &str) -> Vec<MicroKernel> {
         MicroKernel { def: def.clone(), blocked, unit, capabilities: set.capabilities.clone() }
     };
     set.micro_kernels(&nests).expect("a set is of known devices").into_iter().map(micro_kernel).collect()
+}
+
+/// Of the shapes that the first set has of a kernel, the one with most operations.
+pub(crate) fn largest_shape(def: &KernelDef) -> Vec<i64> {
+    let flops = |shape: &Vec<i64>| Instance::of(def, shape).expect("a shape of the kernel").flops;
+    let shapes = read(SETS[0]).shapes(def).into_iter();
+    shapes.max_by(|a, b| flops(a).total_cmp(&flops(b))).unwrap_or_else(|| panic!("`{}` has no shape", def.name))
 }
 
 /// Those of all sets; one that several have in common is one, for all of their devices.

@@ -2,9 +2,11 @@
 //!
 //! Sources: the table of arithmetic throughput in NVIDIA's CUDA C++ Programming Guide 13.0; clocks, memory bandwidth and dense
 //! tensor throughput from the data sheets of the parts that [`DeviceLimits::part`] names. The matrix units of 9.0 and 10.0
-//! are counted at what `mma.sync` reaches, about half of what their own instructions do.
+//! are counted at what `mma.sync` reaches, about half of what their own instructions do. Of second-level caches the A100's is known, "5120
+//! bytes/clk" of all its 108 multiprocessors (NVIDIA A100 Tensor Core GPU Architecture, 2020); for others the figure is an assumption.
 
-use crate::machine::cuda::DeviceLimits;
+use crate::ir::DType;
+use crate::machine::cuda::{DeviceLimits, Pipe};
 
 /// Throughputs of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +19,10 @@ pub(super) struct Machine {
     pub(super) half: f64,
     /// The same on tf32.
     pub(super) tf32: f64,
+    /// Instructions of threads on pairs of f16: half of the row "16-bit floating-point add, multiply, multiply-add".
+    half_pairs: f64,
+    /// Bytes that reach a multiprocessor through the second-level cache in a clock, while all of them ask.
+    pub(super) second_level: f64,
     /// Clocks in a second, while it computes.
     pub(super) clock: f64,
     /// Bytes in a second from the device's memory.
@@ -29,17 +35,17 @@ pub(super) const SHARED: f64 = 128.0;
 /// Instructions of threads that a multiprocessor starts in a clock: a warp in each of its four schedulers.
 pub(super) const ISSUE: f64 = 128.0;
 
+/// Integers that threads add, compare or shift in a clock: the same on all devices since 7.0.
+const ALU: f64 = 64.0;
+
+/// Functions and conversions of threads in a clock: the row "32-bit floating-point reciprocal, …".
+const SPECIAL: f64 = 16.0;
+
+/// Threads of a warp.
+pub(super) const WARP: f64 = 32.0;
+
 /// Bytes that one instruction of a thread moves from shared memory, where neighbours are read together.
 pub(super) const VECTOR: f64 = 16.0;
-
-/// Multiply-adds of a thread's share in an `mma.sync` of 16 x 8 x 16 on f16 or bf16, by 32 threads.
-pub(super) const HALF_PRODUCTS: f64 = 64.0;
-
-/// The same of 16 x 8 x 8 on tf32.
-pub(super) const TF32_PRODUCTS: f64 = 32.0;
-
-/// Bytes in a clock that reach a multiprocessor through the second-level cache.
-pub(super) const GLOBAL: f64 = 32.0;
 
 /// Clocks until global memory answers.
 pub(super) const LATENCY: f64 = 500.0;
@@ -55,21 +61,47 @@ pub(super) const SCHEDULERS: f64 = 4.0;
 
 impl Machine {
     pub(super) fn of(device: &DeviceLimits) -> Machine {
-        let machine = |fma, double, half, tf32, gigahertz, gigabytes| Machine {
+        let machine = |fma, double, half, tf32, half_pairs, second_level, gigahertz, gigabytes| Machine {
             fma,
             double,
             half,
             tf32,
+            half_pairs,
+            second_level,
             clock: gigahertz * 1e9,
             memory: gigabytes * 1e9,
         };
         match (device.capability.major, device.capability.minor) {
-            (..=7, _) => machine(64.0, 2.0, 512.0, 64.0, 1.59, 320.0),
-            (8, 0) => machine(64.0, 32.0, 1024.0, 512.0, 1.41, 1555.0),
-            (8, ..=6) => machine(128.0, 2.0, 512.0, 256.0, 1.74, 696.0),
-            (8, _) => machine(128.0, 2.0, 512.0, 256.0, 2.52, 864.0),
-            (9, _) => machine(128.0, 64.0, 1024.0, 512.0, 1.83, 3350.0),
-            (10.., _) => machine(128.0, 64.0, 1024.0, 512.0, 1.85, 8000.0),
+            (..=7, _) => machine(64.0, 2.0, 512.0, 64.0, 64.0, 32.0, 1.59, 320.0),
+            (8, 0) => machine(64.0, 32.0, 1024.0, 512.0, 128.0, 5120.0 / 108.0, 1.41, 1555.0),
+            (8, ..=6) => machine(128.0, 2.0, 512.0, 256.0, 64.0, 32.0, 1.74, 696.0),
+            (8, _) => machine(128.0, 2.0, 512.0, 256.0, 64.0, 32.0, 2.52, 864.0),
+            (9, _) => machine(128.0, 64.0, 1024.0, 512.0, 128.0, 32.0, 1.83, 3350.0),
+            (10.., _) => machine(128.0, 64.0, 1024.0, 512.0, 128.0, 32.0, 1.85, 8000.0),
+        }
+    }
+
+    /// Multiply-adds of threads in a clock, of a nest that computes in a type.
+    pub(super) fn of_threads(&self, computes: DType) -> f64 {
+        if computes == DType::F64 { self.double } else { self.fma }
+    }
+
+    /// What a pipe takes of warps in a clock, in what [`Pipe`] counts it in.
+    pub(super) fn of_warps(&self, pipe: Pipe) -> f64 {
+        match pipe {
+            Pipe::Issue => ISSUE / WARP,
+            Pipe::MatrixHalf => self.half,
+            Pipe::MatrixTf32 => self.tf32,
+            // Twice as many factors of half the size, on all devices since 7.5.
+            Pipe::MatrixInteger => 2.0 * self.half,
+            // Since 8.0, twice what threads do.
+            Pipe::MatrixDouble => 2.0 * self.double,
+            Pipe::Fma => self.fma / WARP,
+            Pipe::Half => self.half_pairs / WARP,
+            Pipe::Double => self.double / WARP,
+            Pipe::Alu => ALU / WARP,
+            Pipe::Special => SPECIAL / WARP,
+            Pipe::Shared => 1.0,
         }
     }
 }

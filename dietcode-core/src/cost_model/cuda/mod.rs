@@ -1,17 +1,20 @@
 //! What a micro-kernel costs on a GPU, before anything was measured.
 //!
-//! f_MK is a roofline: in a block's loops (see [`Work`]) arithmetic, instructions, shared memory and global memory are counted,
-//! and the slowest of them decides how long a multiprocessor is busy with the block. f_adapt follows from the grid: each multiprocessor is
+//! f_MK is a roofline: in a block's loops (see [`Work`]) arithmetic, instructions, shared memory and global memory are counted, and
+//! where the machine code was read, what its main loop asks of each pipe (see [`Pipes`]). The slowest decides how long a multiprocessor
+//! is busy with the block. f_adapt follows from the grid: each multiprocessor is
 //! given its share of the blocks (waves), of which it holds as many at a time as registers and shared memory allow; padding is in
 //! the blocks, which compute whole tiles. What a block cannot hide of its own latencies, other resident blocks do:
 //!
 //! ```text
 //! clocks = max(waves · throughput(block), ⌈waves / resident⌉ · path(block))
-//! throughput = max(arithmetic, issue, shared, global)      path = copies and computation one after the other, unless they overlap
+//! throughput = the most of [`Clocks`]      path = copies and computation one after the other, unless they overlap; then what is stored
 //! ```
 //!
-//! and no kernel is faster than the device's memory delivers its tensors once. The numbers rank micro-kernels; measurements
+//! and no kernel is faster than the device's memory delivers its tensors once. What instructions wait for each other is not in it, nor
+//! clocks that a device lowers for want of power: the figure is what a kernel can reach. The numbers rank micro-kernels; measurements
 //! replace them.
+mod clocks;
 mod launch_report;
 mod machine;
 mod share;
@@ -22,18 +25,17 @@ use std::ops::Mul;
 use dietcode_syntax::{Affine, KernelDef, Param};
 use serde::Serialize;
 
+pub use self::clocks::{Clocks, Limit};
 pub use self::launch_report::LaunchReport;
 pub use self::work::{Counts, Work};
 use super::{Adaptation, count};
 use crate::codegen::cuda::CudaLaunch;
 use crate::ir::{DType, Expr, ForKind};
 use crate::lower::LoopNest;
-use crate::machine::cuda::{DeviceLimits, KernelReport, Resources, blocks_per_sm};
+use crate::machine::cuda::{DeviceLimits, KernelReport, Pipe, Pipes, Resources, blocks_per_sm};
 use crate::schedule::Schedule;
 use crate::sketch::Lowered;
-use machine::{
-    BARRIER, GLOBAL, HALF_PRODUCTS, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, TF32_PRODUCTS, VECTOR,
-};
+use machine::{BARRIER, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, VECTOR, WARP};
 
 /// Registers of addresses, operands and counters beside a thread's arrays, where there is no compile report.
 const OTHER_REGISTERS: u32 = 40;
@@ -57,8 +59,16 @@ struct Kernel {
     blocks: Expr,
     /// How many of them a multiprocessor shall hold.
     min_blocks: u32,
-    /// Instructions of its main loop for each that multiplies, where they were counted.
-    issued: Option<f64>,
+    main_loop: Option<MainLoop>,
+}
+
+/// A main loop, where the machine code was read.
+#[derive(Clone, Debug)]
+struct MainLoop {
+    /// The instructions of an iteration that multiply.
+    products: u32,
+    /// What an iteration asks of the pipes, for a warp.
+    pipes: Pipes,
 }
 
 /// What is expected of a micro-kernel at a shape.
@@ -76,6 +86,8 @@ pub struct Prediction {
     pub occupancy: f64,
     /// Computed iterations per iteration asked for.
     pub padding_ratio: f64,
+    /// What the launch that computes the tiles is bound by.
+    pub limit: Limit,
 }
 
 impl Profile {
@@ -92,19 +104,47 @@ impl Profile {
                 .map(|l| l.extent.clone())
                 .fold(Expr::Int(1), Mul::mul),
             min_blocks: small(nest.min_blocks),
-            issued: None,
+            main_loop: None,
         };
         let kernels = lowered.schedules.iter().zip(&lowered.nests).map(kernel).collect();
         Profile { kernels, main: lowered.main(), schedule: lowered.schedule().clone() }
     }
 
-    /// Takes in what the main loops consist of on a device, where that was counted, in place of an estimate.
+    /// Which of its launches computes the tiles.
+    pub fn main(&self) -> usize {
+        self.main
+    }
+
+    /// Takes in what the main loops ask of a device's pipes, where that was counted, in place of an estimate.
     pub fn count(&mut self, device: &DeviceLimits, reports: (&[CudaLaunch], &[KernelReport])) {
         for (at, kernel) in self.kernels.iter_mut().enumerate() {
-            let mix = reported(device, at, reports).and_then(|report| report.main_loop.as_ref());
-            kernel.issued =
-                mix.filter(|mix| mix.products() > 0).map(|mix| f64::from(mix.total()) / f64::from(mix.products()));
+            let main_loop = |report: &KernelReport| {
+                let products = report.main_loop.as_ref()?.products();
+                Some(MainLoop { products, pipes: report.pipes.clone()? })
+            };
+            kernel.main_loop = reported(device, at, reports).and_then(main_loop);
         }
+    }
+
+    /// How long an iteration of the main loop of the launch that computes the tiles keeps a multiprocessor's parts busy at a shape, for all
+    /// warps of a block; none where the machine code was not read.
+    pub fn iteration(&self, device: &DeviceLimits, shape: &[i64]) -> Option<Clocks> {
+        let kernel = &self.kernels[self.main];
+        let counts = kernel.work.at(&|name| self.schedule.value_at(shape, name).unwrap_or(0) as f64);
+        let (iterations, _) = kernel.iterations(&counts)?;
+        let warps = (f64::from(kernel.threads) / WARP).ceil();
+        let clocks = kernel.clocks(&Machine::of(device), &counts, self.schedule.program.computes_in());
+        Some(clocks.times(warps / iterations))
+    }
+
+    /// Operations that a device's units complete in a second which carry out this micro-kernel's products, a multiply-add being two.
+    pub fn peak(&self, device: &DeviceLimits) -> f64 {
+        let machine = Machine::of(device);
+        let multiply_adds = match self.kernels[self.main].work.matrix_pipe() {
+            Some(pipe) => machine.of_warps(pipe),
+            None => machine.of_threads(self.schedule.program.computes_in()),
+        };
+        2.0 * multiply_adds * f64::from(device.multiprocessors) * machine.clock
     }
 
     /// What each launch takes of a device: what the compiler reports of it, by the symbols of the launches, or else an estimate.
@@ -126,39 +166,60 @@ impl Profile {
     /// A kernel of which no block fits takes forever.
     pub fn predict(&self, def: &KernelDef, device: &DeviceLimits, of: &[Resources], shape: &[i64]) -> Prediction {
         let value = |name: &str| self.schedule.value_at(shape, name).unwrap_or(0) as f64;
-        let seconds = self.kernels.iter().zip(of).map(|(kernel, resources)| {
+        let machine = Machine::of(device);
+        let launch = |(kernel, resources): (&Kernel, &Resources)| {
             let (counts, grid) = (kernel.work.at(&value), count(&kernel.blocks, &value));
-            let issue = kernel.issue(&counts);
-            LAUNCH
-                + seconds(
-                    device,
-                    (&counts, issue, self.schedule.program.computes_in()),
-                    grid,
-                    resources,
-                    self.schedule.pipeline.is_some(),
-                )
-        });
+            let clocks = kernel.clocks(&machine, &counts, self.schedule.program.computes_in());
+            let (busy, limit) = busy(device, (&counts, &clocks), grid, resources, self.schedule.pipeline.is_some());
+            (LAUNCH + busy / machine.clock, limit)
+        };
+        let launches: Vec<(f64, Limit)> = self.kernels.iter().zip(of).map(launch).collect();
+        let seconds: f64 = launches.iter().map(|(seconds, _)| seconds).sum();
+        let of_memory = LAUNCH + tensor_bytes(def, shape) / machine.memory;
         let adaptation = Adaptation::of_schedule(&self.schedule, shape, device.multiprocessors as usize);
         Prediction {
-            seconds: seconds.sum::<f64>().max(LAUNCH + tensor_bytes(def, shape) / Machine::of(device).memory),
+            seconds: seconds.max(of_memory),
             blocks: adaptation.grid,
             waves: adaptation.waves,
             resident: of.get(self.main).map_or(0, |resources| blocks_per_sm(device, resources).blocks),
             occupancy: adaptation.occupancy,
             padding_ratio: adaptation.padding_ratio,
+            limit: if of_memory > seconds { Limit::Memory } else { launches[self.main].1 },
         }
     }
 }
 
 impl Kernel {
-    /// Instructions of all threads of a block.
-    fn issue(&self, counts: &Counts) -> f64 {
-        let matrix = counts.half / HALF_PRODUCTS + counts.tf32 / TF32_PRODUCTS;
-        match self.issued {
-            None => counts.arithmetic + counts.shared_bytes / VECTOR,
-            Some(issued) if matrix > 0.0 => counts.arithmetic + matrix * issued,
-            Some(issued) => counts.arithmetic * issued,
+    /// How long a block keeps a multiprocessor's parts busy: by what its main loop asks for, or else by what its loops do.
+    fn clocks(&self, machine: &Machine, counts: &Counts, computes: DType) -> Clocks {
+        let second_level = (Limit::SecondLevel, counts.global_bytes / machine.second_level);
+        if let Some((iterations, pipes)) = self.iterations(counts) {
+            let pipe = |(pipe, asked): (&Pipe, &u32)| {
+                (Limit::Pipe(*pipe), iterations * f64::from(*asked) / machine.of_warps(*pipe))
+            };
+            return pipes.0.iter().map(pipe).chain([second_level]).collect();
         }
+        let pipe = if computes == DType::F64 { Pipe::Double } else { Pipe::Fma };
+        let issue = (counts.arithmetic + counts.shared_bytes / VECTOR) / ISSUE;
+        let pipes = [
+            (pipe, counts.arithmetic / machine.of_threads(computes)),
+            (Pipe::MatrixHalf, counts.half / machine.half),
+            (Pipe::MatrixTf32, counts.tf32 / machine.tf32),
+            (Pipe::Issue, issue),
+            (Pipe::Shared, counts.shared_bytes / SHARED),
+        ];
+        pipes.map(|(pipe, clocks)| (Limit::Pipe(pipe), clocks)).into_iter().chain([second_level]).collect()
+    }
+
+    /// How often warps of a block carry out an iteration of its main loop, as often as there are products for, and what it asks of the pipes;
+    /// none where the machine code was not read, or has the products elsewhere.
+    fn iterations(&self, counts: &Counts) -> Option<(f64, &Pipes)> {
+        let MainLoop { products, pipes } = self.main_loop.as_ref()?;
+        let (of_block, of_iteration) = match self.work.matrix_pipe() {
+            Some(pipe) => (counts.half + counts.tf32, f64::from(pipes.of(pipe))),
+            None => (counts.arithmetic, WARP * f64::from(*products)),
+        };
+        (of_block > 0.0 && of_iteration > 0.0).then(|| (of_block / of_iteration, pipes))
     }
 
     /// An estimate of a thread's registers: a compiler keeps to those with which the blocks fit that shall.
@@ -181,33 +242,34 @@ fn reported<'r>(
     reports.iter().find(|r| r.capability == device.capability && r.symbol == *symbol)
 }
 
-/// One launch, without what it takes to launch it, whose threads execute `issue` instructions in a block, of a nest that computes in a type.
-fn seconds(
+/// The clocks of one launch, without what it takes to launch it, whose blocks do so much and keep a multiprocessor's parts busy for so long;
+/// and what bounds it.
+fn busy(
     device: &DeviceLimits,
-    (counts, issue, computes): (&Counts, f64, DType),
+    (counts, clocks): (&Counts, &Clocks),
     grid: f64,
     resources: &Resources,
     overlapped: bool,
-) -> f64 {
+) -> (f64, Limit) {
     let resident = f64::from(blocks_per_sm(device, resources).blocks);
     if resident == 0.0 {
-        return f64::INFINITY;
+        return (f64::INFINITY, Limit::Latency);
     }
-    let machine = Machine::of(device);
-    let fma = if computes == DType::F64 { machine.double } else { machine.fma };
-    let arithmetic = counts.arithmetic / fma + counts.half / machine.half + counts.tf32 / machine.tf32;
-    let busy = arithmetic.max(issue / ISSUE).max(counts.shared_bytes / SHARED);
-    let global = counts.global_bytes / GLOBAL;
+    let bytes = Machine::of(device).second_level;
+    let [loaded, stored] = [counts.global_bytes - counts.stored_bytes, counts.stored_bytes].map(|of| of / bytes);
+    let (limit, throughput) = clocks.most();
+    let pipes = clocks.0.iter().filter(|(limit, _)| **limit != Limit::SecondLevel).map(|(_, clocks)| *clocks);
     // A block of few warps leaves schedulers idle while it is alone.
-    let alone = busy * (SCHEDULERS / f64::from(resources.warps(device)).max(1.0)).max(1.0);
+    let alone = pipes.fold(0.0, f64::max) * (SCHEDULERS / f64::from(resources.warps(device)).max(1.0)).max(1.0);
     let meetings = counts.barriers * BARRIER;
     let path = match overlapped {
-        true => alone.max(global) + meetings + LATENCY,
+        true => alone.max(loaded) + stored + meetings + LATENCY * counts.fills.max(1.0),
         // Two barriers stand around each tile that is waited for.
-        false => alone + global + meetings + LATENCY * (counts.barriers / 2.0).max(1.0),
+        false => alone + loaded + stored + meetings + LATENCY * (counts.barriers / 2.0).max(1.0),
     };
     let waves = (grid / f64::from(device.multiprocessors)).ceil();
-    (waves * busy.max(global)).max((waves / resident).ceil() * path) / machine.clock
+    let all = (waves * throughput).max((waves / resident).ceil() * path);
+    (all, if waves * throughput < 0.5 * all { Limit::Latency } else { limit })
 }
 
 /// The tensors, each once.

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::frontend;
-use crate::machine::cuda::{Class, Mix};
+use crate::machine::cuda::{Class, Mix, Pipe, Pipes};
 use crate::schedule::{MatrixUnit, Tail};
 use crate::sketch::{Blocked, Stage};
 use crate::testing::{dense, kernel};
@@ -208,6 +208,7 @@ fn what_the_machine_code_issues_counts_once_it_is_more_than_the_arithmetic() {
     let unit = crate::codegen::cuda::translation_unit(&dense(), "square", &lowered).unwrap();
     let seconds = |others: u32| {
         let main_loop = [Class::Fma, Class::Integer].into_iter().zip([512, others]).collect();
+        let pipes = [(Pipe::Issue, 512 + others), (Pipe::Fma, 512), (Pipe::Alu, others)];
         let report = KernelReport {
             capability: a100().capability,
             symbol: unit.launches[0].symbol.clone(),
@@ -219,6 +220,7 @@ fn what_the_machine_code_issues_counts_once_it_is_more_than_the_arithmetic() {
             constant_bytes: 0,
             barriers: 1,
             main_loop: Some(Mix(main_loop)),
+            pipes: Some(Pipes(pipes.into())),
         };
         let mut profile = Profile::of(&lowered);
         let reports = (&unit.launches[..], &[report][..]);

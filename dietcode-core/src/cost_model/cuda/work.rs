@@ -3,10 +3,13 @@
 //! Any nest can be counted: nothing here depends on what it computes. Extents that depend on the shape stay expressions, so that
 //! a kernel is walked once and evaluated at as many shapes as there are.
 
+use std::ops::Sub;
+
 use super::share::share;
 use crate::cost_model::loops::{count, instructions, moves};
-use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt};
+use crate::ir::{Buffer, CompareOp, DType, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt, affine};
 use crate::lower::LoopNest;
+use crate::machine::cuda::Pipe;
 use crate::schedule::Schedule;
 
 /// What a block does in all of its threads together.
@@ -22,8 +25,12 @@ pub struct Counts {
     pub shared_bytes: f64,
     /// Bytes to and from global memory.
     pub global_bytes: f64,
+    /// Those of them that are stored.
+    pub stored_bytes: f64,
     /// How often its threads meet.
     pub barriers: f64,
+    /// How often a loop begins that fills shared memory, and so waits for the first of its tiles.
+    pub fills: f64,
 }
 
 /// The counts of a block, as a function of the shape.
@@ -47,6 +54,13 @@ impl Work {
         Work { terms: counter.terms, registers: (counter.most_registers as u32).div_ceil(4) }
     }
 
+    /// The matrix unit that carries out the products, if one does.
+    pub(super) fn matrix_pipe(&self) -> Option<Pipe> {
+        let any = |of: fn(&Counts) -> f64| self.terms.iter().any(|(_, counts)| of(counts) > 0.0);
+        let pipes = [(Pipe::MatrixHalf, any(|counts| counts.half)), (Pipe::MatrixTf32, any(|counts| counts.tf32))];
+        pipes.into_iter().find_map(|(pipe, is_there)| is_there.then_some(pipe))
+    }
+
     /// The counts at a shape, given as the values of its variables. Numbers that no integer holds stay numbers.
     pub fn at(&self, value: &impl Fn(&str) -> f64) -> Counts {
         let mut sum = Counts::default();
@@ -64,7 +78,9 @@ impl Counts {
         self.tf32 += times * other.tf32;
         self.shared_bytes += times * other.shared_bytes;
         self.global_bytes += times * other.global_bytes;
+        self.stored_bytes += times * other.stored_bytes;
         self.barriers += times * other.barriers;
+        self.fills += times * other.fills;
     }
 }
 
@@ -96,12 +112,21 @@ impl Counter {
             Stmt::IfThenElse { condition, then, .. } => {
                 let around = self.idle;
                 self.idle = 1.0 - (1.0 - around) * share(condition, &self.threads());
+                let loops = self.loops.len();
+                let whole = self.narrow(condition);
                 self.stmt(then);
+                self.loops.truncate(loops);
+                if let Some((at, extent)) = whole {
+                    self.loops[at].extent = extent;
+                }
                 self.idle = around;
             }
             Stmt::For { var, extent, kind, body } => {
                 let mut meets = false;
                 body.visit(&mut |stmt| meets |= matches!(stmt, Stmt::Sync));
+                if meets && fills(body) {
+                    self.add(Counts { fills: 1.0, ..Counts::default() }, |l| l.kind != ForKind::ThreadIdx);
+                }
                 self.loops.push(Around { var: var.clone(), extent: extent.clone(), kind: *kind, meets });
                 self.stmt(body);
                 self.loops.pop();
@@ -120,7 +145,7 @@ impl Counter {
             }
             Stmt::Store { buffer, index, value } => {
                 self.value(value, buffer.dtype);
-                self.access(buffer, index, buffer.dtype.bytes());
+                self.access(buffer, index, buffer.dtype.bytes(), true);
             }
             Stmt::Sync => self.add(Counts { barriers: 1.0, ..Counts::default() }, |l| l.kind != ForKind::ThreadIdx),
             Stmt::Seq(all) => all.iter().for_each(|stmt| self.stmt(stmt)),
@@ -132,13 +157,13 @@ impl Counter {
     fn intrinsic(&mut self, intrinsic: &Intrinsic) {
         match intrinsic {
             Intrinsic::Copy { to, to_index, from, from_index, lanes, .. } => {
-                self.access(to, to_index, lanes * to.dtype.bytes());
-                self.access(from, from_index, lanes * from.dtype.bytes());
+                self.access(to, to_index, lanes * to.dtype.bytes(), true);
+                self.access(from, from_index, lanes * from.dtype.bytes(), false);
             }
             // A warp reads a fragment of 32 bytes a row; each thread has its share of the rows.
             Intrinsic::LoadMatrix { from, from_index, operand, fragments, .. } => {
                 let rows = if *operand == Operand::A { 16 } else { 8 };
-                self.access(from, from_index, rows * fragments);
+                self.access(from, from_index, rows * fragments, false);
             }
             Intrinsic::Mma { a, .. } => {
                 let steps = 32 / a.dtype.bytes();
@@ -148,7 +173,7 @@ impl Counter {
             }
             Intrinsic::AtomicAdd { to, index, value } => {
                 self.value(value, to.dtype);
-                self.access(to, index, 2 * to.dtype.bytes());
+                self.access(to, index, 2 * to.dtype.bytes(), true);
             }
             Intrinsic::TransposeCopy { .. }
             | Intrinsic::Prefetch { .. }
@@ -166,25 +191,54 @@ impl Counter {
         }
         e.visit(&mut |e| {
             if let Expr::Load(buffer, index) = e {
-                self.access(buffer, index, buffer.dtype.bytes());
+                self.access(buffer, index, buffer.dtype.bytes(), false);
             }
         });
     }
 
     /// An access of a thread; the loops that are unrolled repeat it only if the address moves with them, or threads meet in them.
-    fn access(&mut self, buffer: &Buffer, index: &[Expr], bytes: i64) {
+    fn access(&mut self, buffer: &Buffer, index: &[Expr], bytes: i64, stores: bool) {
         let bytes = bytes as f64;
         let counts = match buffer.scope {
             // A scalar is a kernel's parameter.
             Scope::Global if buffer.is_scalar() => return,
             Scope::Shared => Counts { shared_bytes: bytes, ..Counts::default() },
-            Scope::Global => Counts { global_bytes: bytes, ..Counts::default() },
+            Scope::Global => {
+                Counts { global_bytes: bytes, stored_bytes: if stores { bytes } else { 0.0 }, ..Counts::default() }
+            }
             _ => return,
         };
         let lets = std::mem::take(&mut self.lets);
         let unrolled = |kind| matches!(kind, ForKind::Unrolled | ForKind::VThread);
         self.add(counts, |l| !unrolled(l.kind) || l.meets || index.iter().any(|e| moves(e, &l.var, &lets)));
         self.lets = lets;
+    }
+
+    /// Has a loop in which a condition holds for the first iterations, `k + 3 < n`, go through these only, and gives which loop it is and what
+    /// its extent was; without a variable, `2 < n`, it is a loop of one iteration or none. Tiles that are filled ahead are not filled
+    /// behind the last one.
+    fn narrow(&mut self, condition: &Expr) -> Option<(usize, Expr)> {
+        let Expr::Compare(CompareOp::Lt, before, end) = condition else { return None };
+        let form = affine(before)?;
+        let own =
+            |name: &str| self.loops.iter().any(|l| *l.var == *name) || self.lets.iter().any(|(own, _)| **own == *name);
+        if end.any(&mut |e| matches!(e, Expr::Var(name) if own(name))) {
+            return None;
+        }
+        let first = (**end).clone().sub(Expr::Int(form.constant)).max(Expr::Int(0));
+        match &form.terms[..] {
+            [] => {
+                let (var, extent) = (Name::from(""), first.min(Expr::Int(1)));
+                self.loops.push(Around { var, extent, kind: ForKind::Serial, meets: true });
+                None
+            }
+            [(name, 1)] => {
+                let at = self.loops.iter().rposition(|l| *l.var == **name && l.kind != ForKind::ThreadIdx)?;
+                let extent = self.loops[at].extent.clone();
+                Some((at, std::mem::replace(&mut self.loops[at].extent, extent.min(first))))
+            }
+            _ => None,
+        }
     }
 
     /// The loops over the block's threads.
@@ -207,6 +261,26 @@ impl Counter {
             self.terms.len() - 1
         });
         self.terms[at].1.add(&counts, constant);
+    }
+}
+
+/// Whether a loop's own statements, those of no loop in it whose threads meet too, fill shared memory out of global memory.
+fn fills(body: &Stmt) -> bool {
+    let loads = |e: &Expr| matches!(e, Expr::Load(buffer, _) if buffer.scope == Scope::Global);
+    match body {
+        Stmt::Store { buffer, value, .. } => buffer.scope == Scope::Shared && value.any(&mut |e| loads(e)),
+        Stmt::Intrinsic(Intrinsic::Copy { to, from, .. }) => to.scope == Scope::Shared && from.scope == Scope::Global,
+        Stmt::For { body: inner, .. } => {
+            let mut meets = false;
+            inner.visit(&mut |stmt| meets |= matches!(stmt, Stmt::Sync));
+            !meets && fills(inner)
+        }
+        Stmt::IfThenElse { then: inner, .. }
+        | Stmt::Let { body: inner, .. }
+        | Stmt::Allocate { body: inner, .. }
+        | Stmt::View { body: inner, .. } => fills(inner),
+        Stmt::Seq(all) => all.iter().any(fills),
+        Stmt::Sync | Stmt::Intrinsic(_) => false,
     }
 }
 

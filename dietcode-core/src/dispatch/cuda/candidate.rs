@@ -59,6 +59,11 @@ impl Candidate {
         &self.unit.name
     }
 
+    /// What it does, as the model sees it.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
     /// The devices that its code is compiled for.
     pub fn capabilities(&self) -> Vec<ComputeCapability> {
         self.devices.iter().map(|device| device.capability).collect()

@@ -23,4 +23,4 @@ pub use nvcc::{Compiled, Nvcc};
 pub use nvdisasm::Nvdisasm;
 pub use occupancy::{Limiter, Occupancy, Resources, blocks_per_sm, bounds};
 pub use report::KernelReport;
-pub use sass::{Class, KernelSass, Mix};
+pub use sass::{Class, KernelSass, Mix, Pipe, Pipes};

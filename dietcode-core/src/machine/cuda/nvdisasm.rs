@@ -43,16 +43,20 @@ impl Nvdisasm {
         })
     }
 
-    /// Adds to the report of what was compiled for one device what the main loops consist of.
+    /// Adds to the report of what was compiled for one device what the main loops consist of, and what they ask of pipes; gives the kernels.
     ///
     /// # Errors
     /// As [`Nvdisasm::kernels`].
-    pub fn count(&self, compiled: &mut Compiled) -> Result<()> {
-        for kernel in self.kernels(&compiled.image)? {
+    pub fn count(&self, compiled: &mut Compiled) -> Result<Vec<KernelSass>> {
+        let kernels = self.kernels(&compiled.image)?;
+        for kernel in &kernels {
             let own = compiled.report.iter_mut().filter(|report| report.symbol == kernel.symbol);
-            own.for_each(|report| report.main_loop.clone_from(&kernel.main_loop));
+            own.for_each(|report| {
+                report.main_loop.clone_from(&kernel.main_loop);
+                report.pipes.clone_from(&kernel.pipes);
+            });
         }
-        Ok(())
+        Ok(kernels)
     }
 
     /// What the kernels of a cubin are made of, sorted by symbol.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ComputeCapability, Mix, Resources};
+use super::{ComputeCapability, Mix, Pipes, Resources};
 
 /// The resources of one kernel on devices of one capability. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct KernelReport {
     /// The instructions of its main loop; none where nobody read the machine code, or where it has no such loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub main_loop: Option<Mix>,
+    /// What that loop asks of each pipe, for a warp; none where there is no main loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipes: Option<Pipes>,
 }
 
 impl KernelReport {
@@ -115,6 +118,7 @@ impl Kernel {
             constant_bytes,
             barriers,
             main_loop: None,
+            pipes: None,
         })
     }
 }

@@ -3,10 +3,14 @@
 //! Loops are found by the control flow between labels and branches, not by how the text lies: a compiler moves what it thinks
 //! unlikely behind a kernel's end. A loop is all from which its head is reached again without leaving it.
 
+mod pipes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use pipes::{Pipe, Pipes};
 
 /// What an instruction is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -147,6 +151,8 @@ pub struct KernelSass {
     /// shorter, since a kernel may have a loop for tensors whose rows are whole vectors and one for others. None where no loop holds a
     /// product: there are no products, or the loops are unrolled.
     pub main_loop: Option<Mix>,
+    /// What the main loop asks of each pipe.
+    pub pipes: Option<Pipes>,
     /// How far ahead of their use the main loop reads operands out of shared memory: how many of its products stand between such a read and
     /// the first instruction that takes what was read, at the least.
     pub read_ahead: Option<u32>,
@@ -182,6 +188,8 @@ struct Code {
 }
 
 struct Instruction {
+    /// Its name with modifiers.
+    opcode: String,
     class: Class,
     /// Where it may go instead of to the next one.
     target: Option<String>,
@@ -245,7 +253,8 @@ impl Code {
         let target = label.filter(|_| matches!(name, "BRA" | "JMP")).map(|(_, label)| label.to_owned());
         let class = Class::of(opcode, operands);
         let [loaded, taken] = loaded_and_taken(opcode, operands);
-        self.instructions.push(Instruction { class, target, falls_through: conditional || !leaves, loaded, taken });
+        let (opcode, falls_through) = (opcode.to_owned(), conditional || !leaves);
+        self.instructions.push(Instruction { opcode, class, target, falls_through, loaded, taken });
     }
 
     /// Where each instruction may go.
@@ -295,8 +304,9 @@ impl Code {
         }
         let read_ahead = main.and_then(|(_, of)| self.read_ahead(of));
         let main_loop = main.map(|(_, of)| mix(of));
+        let pipes = main.map(|(_, of)| of.iter().map(|at| &*self.instructions[*at].opcode).collect());
         let whole = self.instructions.iter().map(|instruction| instruction.class).collect();
-        KernelSass { symbol, whole, main_loop, read_ahead }
+        KernelSass { symbol, whole, main_loop, pipes, read_ahead }
     }
 
     /// See [`KernelSass::read_ahead`]; a loop's last instruction is followed by its first one.

@@ -166,7 +166,10 @@ impl CudaCompiler {
             (None, How::Reporting(compiler, nvcc, nvdisasm)) => {
                 let mut compiled =
                     nvcc.compile(&unit.source, &[self.capability], DEVICE_HEADERS).map_err(|e| refused(&e))?;
-                nvdisasm.iter().try_for_each(|nvdisasm| nvdisasm.count(&mut compiled)).map_err(|e| refused(&e))?;
+                nvdisasm
+                    .iter()
+                    .try_for_each(|nvdisasm| nvdisasm.count(&mut compiled).map(drop))
+                    .map_err(|e| refused(&e))?;
                 let toolchain = format!("nvcc {}", nvcc.version());
                 return Ok(Built { report: compiled.report, toolchain, ..self.emulated(unit, compiler, &stem)? });
             }

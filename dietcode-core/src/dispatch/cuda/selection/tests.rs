@@ -46,6 +46,7 @@ fn reports(candidate: &Candidate, registers: u32, spills: u32) -> Vec<KernelRepo
         constant_bytes: 0,
         barriers: 1,
         main_loop: None,
+        pipes: None,
     };
     candidate.unit.launches.iter().map(report).collect()
 }

@@ -85,6 +85,7 @@ fn any_report() -> impl Strategy<Value = KernelReport> {
             constant_bytes: n[5],
             barriers: n[6],
             main_loop: None,
+            pipes: None,
         }
     })
 }
