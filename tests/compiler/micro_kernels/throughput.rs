@@ -78,8 +78,8 @@ const FPROP_F16: &str = "#[dynamic_kernel] fn fprop_f16(
 
 const IMAGES: &[(&str, i64)] = &[("B", 8), ("P", 224), ("Q", 224), ("C", 128), ("O", 128), ("R", 3), ("S", 3)];
 
-/// Sources: CUTLASS, `media/docs/profiler.md` of 2.11 (the first three and the last), and `README.md` (the fourth, and 16.1 TFLOP/s for the
-/// third), whose figures are those of an A100 at the clocks that it takes by itself.
+/// Sources: CUTLASS, `media/docs/profiler.md` (the first three and the last), and `README.md` (the fourth, and 16.1 TFLOP/s for the
+/// third). They name neither device nor clocks with the figures: an A100 at 1410 MHz is assumed.
 const PUBLISHED: [Published; 5] = [
     Published {
         name: "tensorop_s16816gemm_f16_256x128_32x3_nn",
