@@ -34,7 +34,7 @@ pub struct Journal {
     begun: HashSet<String>,
 }
 
-/// What a run is: two with the same of all this propose the same, if their kernels that are [alike](super::similar) do, too.
+/// What a run is: two with the same of all this propose the same, if their kernels that are alike do, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Where its random choices start.
