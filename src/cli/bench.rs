@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use dietcode::core::config::{Cache, Shapes};
 use dietcode::core::dispatch::{PICK, Winners};
-use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Implementation, Timing, compare};
+use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Timing, compare};
 use dietcode::core::search::WorkloadInstance;
 use dietcode::tuning::{Target, resolve_threads};
 use dietcode::{Error, Result};
@@ -192,8 +192,7 @@ fn dispatched(harness: &CpuHarness, winners: &Winners, name: String) -> Result<F
         .into_iter()
         .collect::<Result<Vec<_>, _>>()
         .map_err(|failure| Error::failed(format!("a micro-kernel of `{}` {failure}", harness.def().name)))?;
-    let implementation = Implementation::Dispatched { units, decision: winners.decision.clone() };
-    Ok(Finalist { name, implementation })
+    Ok(Finalist { name, implementation: harness.dispatched(units, &winners.decision)? })
 }
 
 /// What a tuned file's micro-kernels are called among the others.

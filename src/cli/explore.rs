@@ -231,11 +231,9 @@ fn own(arguments: &Arguments, setup: &Setup, harness: &CpuHarness) -> Result<(Ve
     }
     let of_dispatcher = dispatched.schedules.iter().map(|row| built[positions[&row.name()]].as_ref().ok().cloned());
     let whole: Option<Vec<Unit>> = of_dispatcher.collect();
-    let mut own: Vec<Finalist> = whole
-        .map(|units| Implementation::Dispatched { units, decision: dispatched.decision.clone() })
-        .map(|implementation| Finalist { name: PICK.to_owned(), implementation })
-        .into_iter()
-        .collect();
+    let whole = whole.map(|units| harness.dispatched(units, &dispatched.decision)).transpose()?;
+    let mut own: Vec<Finalist> =
+        whole.map(|implementation| Finalist { name: PICK.to_owned(), implementation }).into_iter().collect();
     let nest = MicroKernel::nest(program).name();
     let alone = units.iter().zip(built).filter(|(unit, _)| unit.name != nest);
     own.extend(alone.filter_map(|(unit, built)| {

@@ -105,7 +105,7 @@ fn load(setup: &Setup) -> Result<LoadedKernel> {
         Winners::default_for(program, &target)
     });
     let units = winners.units(def, &target.march)?;
-    LoadedKernel::load(&Builder::new(toolchain, COMPILE_LIMIT)?, def, &units, winners.decision)
+    LoadedKernel::load(&Builder::new(toolchain, COMPILE_LIMIT)?, def, &units, &winners.decision)
 }
 
 /// Tunes one key: what is chosen, or none where its candidates are not those of the config.

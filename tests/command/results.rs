@@ -42,7 +42,7 @@ fn kernel(place: &Path) -> LoadedKernel {
     let target = CpuTarget::of(&toolchain);
     let winners = Winners::default_for(&frontend::program(&def), &target);
     let units = winners.units(&def, &target.march).unwrap();
-    LoadedKernel::load(&Builder::new(toolchain, Duration::from_secs(100)).unwrap(), &def, &units, winners.decision)
+    LoadedKernel::load(&Builder::new(toolchain, Duration::from_secs(100)).unwrap(), &def, &units, &winners.decision)
         .unwrap()
 }
 

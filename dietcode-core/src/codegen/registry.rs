@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::cuda::micro_kernels;
 pub use self::cuda::{Capability, CudaEntry, CudaLaunchEntry, cuda_rs, skipped_cuda_rs};
+pub use self::dispatch::{DispatchFn, dispatcher};
 use self::dispatch::{dispatch_h, local, used, write_decision};
 pub(super) use self::list::{Group, List};
 use super::TranslationUnit;

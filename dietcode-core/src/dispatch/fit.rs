@@ -22,6 +22,10 @@ const DEEPEST: usize = 10;
 /// How much less all shapes have to lose by a split, in the mean, as a natural logarithm.
 const WORTH: f64 = 0.0005;
 
+/// A leaf has a 64th of all shapes at the least, and at most so many: what is best at one shape may be far from that at the next ones, and there
+/// are as many leaves as a few shapes can ask for.
+const FEWEST: usize = 4;
+
 /// Where nobody is known to be faster, all lose so much, in the place of a logarithm.
 const NONE: f64 = 7.0;
 
@@ -71,7 +75,8 @@ pub(super) fn fit(
     let may = |known: &Known| Sample { values: values(&known.shape), costs: known.costs() };
     let samples: Vec<Sample> = labels.iter().map(must).chain(known.iter().map(may)).collect();
     let weights: f64 = known.iter().map(|known| known.weight).sum();
-    let limits = Limits { depth: DEEPEST, worth: WORTH * weights, fewest: 1 };
+    let fewest = (samples.len() / 64).clamp(1, FEWEST);
+    let limits = Limits { depth: DEEPEST, worth: WORTH * weights, fewest };
     Grower { quantities, names, limits }.tree(&samples)
 }
 
@@ -130,7 +135,7 @@ mod tests {
     fn a_tree_that_would_be_too_deep_has_what_is_most_in_it() {
         let names = ["even".to_owned(), "odd".to_owned()];
         let throughput = |m: i64| match m {
-            ..4 => [100.0, 300.0],
+            ..9 => [100.0, 300.0],
             _ if m % 2 == 1 => [100.0, 120.0],
             _ => [100.0, 70.0],
         };
@@ -138,7 +143,7 @@ mod tests {
         let of = fitted(&[], &all, &names);
         let vars = ["M".to_owned()];
         assert!(of.depth() <= DEEPEST, "{of:?}");
-        assert_eq!([1, 3, 4, 3998].map(|m| of.pick(&vars, &[m])), ["odd", "odd", "even", "even"]);
+        assert_eq!([1, 8, 10, 3998].map(|m| of.pick(&vars, &[m])), ["odd", "odd", "even", "even"]);
     }
 
     /// One wins its instance by a little, and loses by far around it.
@@ -154,6 +159,17 @@ mod tests {
         let of = fitted(&[(&[33], "narrow"), (&[1000], "robust")], &all, &names);
         let picks = [20, 31, 33, 40, 64, 1000].map(|m| of.pick(&["M".to_owned()], &[m]).to_owned());
         assert_eq!(picks, ["robust", "robust", "narrow", "narrow", "robust", "robust"]);
+    }
+
+    /// The last of many shapes is one for a micro-kernel that loses by far at all others, also those behind it.
+    #[test]
+    fn what_is_best_at_one_of_many_shapes_has_no_leaf_but_where_it_is_labelled() {
+        let names = ["robust".to_owned(), "narrow".to_owned()];
+        let at = |m: i64| if m == 256 { [100.0, 150.0] } else { [100.0, 20.0] };
+        let all: Vec<Known> = (1..=256).map(|m| known(m, at(m), 0.0)).collect();
+        assert_eq!(fitted(&[], &all, &names), Tree::Leaf("robust".into()));
+        let labelled = fitted(&[(&[256], "narrow"), (&[80], "robust")], &all, &names);
+        assert_eq!([80, 255, 256].map(|m| labelled.pick(&["M".to_owned()], &[m])), ["robust", "robust", "narrow"]);
     }
 
     #[test]

@@ -93,12 +93,14 @@ impl Grower<'_> {
         if lost == 0.0 || (depth == 0 && !must) {
             return leaf(samples, taken);
         }
-        let worth = |losses: f64, times: f64| lost - losses > times * self.limits.worth;
-        let next = self.best_split(samples, of).filter(|split| worth(split.losses, 1.0));
-        let next = next.or_else(|| {
-            let ahead = || self.best_with_next(samples, of).filter(|split| worth(split.losses, AT_ONCE));
-            if depth > 1 && worth(0.0, AT_ONCE) { ahead() } else { None }
-        });
+        let next = self.next_split(samples, of, depth, lost);
+        // What must be chosen at a single shape may have a leaf of its own, where others lose much in one of more shapes.
+        let finer =
+            || Grower { limits: Limits { fewest: 1, ..self.limits }, ..*self }.next_split(samples, of, depth, lost);
+        let next = match (next, if must { finer() } else { None }) {
+            (Some(next), Some(finer)) if next.losses > finer.losses + AT_ONCE * self.limits.worth => Some(finer),
+            (next, finer) => next.or(finer),
+        };
         // As in a chequered pattern, where no split gains anything, and neither do two.
         let next = next.or_else(|| if must { self.most_even_split(samples, of) } else { None });
         let Some(Split { at, most, .. }) = next else { return leaf(samples, taken) };
@@ -116,6 +118,16 @@ impl Grower<'_> {
         self.grow(&samples, &all, self.limits.depth, &leaf)
     }
 
+    /// A split that is worth it where all samples lose so much together.
+    fn next_split(&self, samples: &Samples<'_>, of: &[usize], depth: usize, lost: f64) -> Option<Split> {
+        let worth = |losses: f64, times: f64| lost - losses > times * self.limits.worth;
+        let next = self.best_split(samples, of).filter(|split| worth(split.losses, 1.0));
+        next.or_else(|| {
+            let ahead = || self.best_with_next(samples, of).filter(|split| worth(split.losses, AT_ONCE));
+            if depth > 1 && worth(0.0, AT_ONCE) { ahead() } else { None }
+        })
+    }
+
     /// The split after which the two sides lose least; the first of equal ones.
     fn best_split(&self, samples: &Samples<'_>, of: &[usize]) -> Option<Split> {
         let splits = (0..self.quantities.len()).flat_map(|at| self.splits(samples, of, at));
@@ -125,7 +137,8 @@ impl Grower<'_> {
     /// The same, but of equal ones that with the most even sides: where none gains anything, one that leaves a single sample would go on
     /// for long.
     fn most_even_split(&self, samples: &Samples<'_>, of: &[usize]) -> Option<Split> {
-        let splits = (0..self.quantities.len()).flat_map(|at| self.splits(samples, of, at));
+        let finest = Grower { limits: Limits { fewest: 1, ..self.limits }, ..*self };
+        let splits = (0..self.quantities.len()).flat_map(|at| finest.splits(samples, of, at));
         splits.min_by(|a, b| a.losses.total_cmp(&b.losses).then(a.uneven.cmp(&b.uneven)))
     }
 

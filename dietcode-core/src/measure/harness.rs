@@ -12,6 +12,7 @@ use super::{
     Builder, Code, Compile, Device, Failure, Form, Implementation, Instance, Interrupt, Job, Limits, Machine, Measured,
     Oracle, Purpose, Runner, Subject, Timing, Unit,
 };
+use crate::codegen::registry::{Decision, dispatcher};
 use crate::codegen::{self, TranslationUnit};
 use crate::doing::doing;
 use crate::machine::Target;
@@ -98,6 +99,18 @@ impl CpuHarness {
     pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
         let _doing = doing(format!("compiling `{}`", unit.name));
         self.builder.build_one(unit)
+    }
+
+    /// The kernel as a program runs it: its micro-kernels, in this order, and the decision between them.
+    ///
+    /// # Errors
+    ///
+    /// If the compiler refuses the dispatcher.
+    pub fn dispatched(&self, units: Vec<Unit>, decision: &Decision) -> Result<Implementation> {
+        let unit = dispatcher(self.def(), decision);
+        let compiled = self.build_one(&unit);
+        let dispatcher = compiled.map_err(|failure| Error::failed(format!("the {} {failure}", unit.name)))?;
+        Ok(Implementation::Dispatched { units, dispatcher })
     }
 
     /// The first of `libraries` in which there is a BLAS.

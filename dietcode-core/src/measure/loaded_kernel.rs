@@ -1,14 +1,13 @@
 //! A kernel as a program holds it that was built with it: compiled and loaded into this process, for candidates of
 //! `runtime::tunable` to be tried where the program is not.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::cell::Cell;
 
 use dietcode_syntax::{self as syntax, KernelDef, Role, bounds};
 
 use super::{Builder, Failure};
 use crate::codegen::TranslationUnit;
-use crate::codegen::registry::Decision;
+use crate::codegen::registry::{Decision, DispatchFn, dispatcher};
 use crate::runtime::cuda::CudaTableSource;
 use crate::runtime::tunable::KernelOp;
 use crate::runtime::{
@@ -17,14 +16,14 @@ use crate::runtime::{
 use crate::{Error, Result, abi};
 
 thread_local! {
-    /// What the dispatcher of the kernel that is called goes by: a kernel's is a function without a state.
-    static DECISION: RefCell<Option<Rc<Decision>>> = const { RefCell::new(None) };
+    /// The dispatcher of the kernel that is called: a kernel's own is a function without a state.
+    static DISPATCHER: Cell<Option<DispatchFn>> = const { Cell::new(None) };
 }
 
 /// A kernel, which stays for as long as the process, as the code that was loaded does.
 pub struct LoadedKernel {
     kernel: &'static Kernel,
-    decision: Rc<Decision>,
+    dispatcher: DispatchFn,
 }
 
 impl LoadedKernel {
@@ -36,7 +35,7 @@ impl LoadedKernel {
         builder: &Builder,
         def: &KernelDef,
         units: &[TranslationUnit],
-        decision: Decision,
+        decision: &Decision,
     ) -> Result<LoadedKernel> {
         let mut rows = Vec::new();
         for (unit, built) in units.iter().zip(builder.build(units)) {
@@ -44,10 +43,15 @@ impl LoadedKernel {
                 Error::failed(format!("{}: the micro-kernel {} cannot be loaded: {failure}", def.name, unit.name))
             })?);
         }
+        let unit = dispatcher(def, decision);
+        // SAFETY: the symbol has this type, as `codegen` declares it.
+        let loaded = builder.build_one(&unit).and_then(|built| unsafe { symbol::<DispatchFn>(&built) });
+        let dispatcher =
+            loaded.map_err(|failure| Error::failed(format!("the {} cannot be loaded: {failure}", unit.name)))?;
         let table = leaked(TableSource::Linked(leaked(abi::Table::new(rows.leak()))));
         let cuda = leaked(CudaTableSource::Skipped("it was loaded for the CPU"));
         let kernel = leaked(Kernel { signature: signature(def), table, dispatch, cuda });
-        Ok(LoadedKernel { kernel, decision: Rc::new(decision) })
+        Ok(LoadedKernel { kernel, dispatcher })
     }
 
     /// The kernel's operation, with the candidates of a program's `tunable()`. The nest as plain Rust is one by name only: it is in the
@@ -58,24 +62,35 @@ impl LoadedKernel {
 
     /// Runs `body`, in which this kernel may be called from this thread.
     pub fn entered<R>(&self, body: impl FnOnce() -> R) -> R {
-        let outer = DECISION.replace(Some(Rc::clone(&self.decision)));
+        let outer = DISPATCHER.replace(Some(self.dispatcher));
         let result = body();
-        DECISION.set(outer);
+        DISPATCHER.set(outer);
         result
     }
 }
 
 fn dispatch(shape: &[i64]) -> usize {
+    // SAFETY: a shape of the kernel has a value for each of its variables.
+    let row = DISPATCHER.get().map(|dispatcher| unsafe { dispatcher(shape.as_ptr()) });
     // A row that is not there is an error of the call.
-    DECISION.with_borrow(|decision| decision.as_ref().map_or(usize::MAX, |decision| decision.pick(shape)))
+    row.and_then(|row| usize::try_from(row).ok()).unwrap_or(usize::MAX)
 }
 
 fn row(unit: &super::Unit) -> Result<&'static abi::MicroKernel, Failure> {
+    // SAFETY: the symbol has this type, as `codegen` declares it, and the library stays.
+    Ok(unsafe { &*symbol::<*const abi::MicroKernel>(unit)? })
+}
+
+/// A unit's symbol, in a library that stays.
+///
+/// # Safety
+/// It has this type.
+unsafe fn symbol<T: Copy>(unit: &super::Unit) -> Result<T, Failure> {
     let failed = |e: libloading::Error| Failure::Load { message: e.to_string() };
     // SAFETY: the library was compiled from generated code, which has no initialisers.
     let library = leaked(unsafe { libloading::Library::new(&unit.library) }.map_err(failed)?);
-    // SAFETY: the symbol has this type, as `codegen` declares it, and the library stays.
-    Ok(unsafe { &**library.get::<*const abi::MicroKernel>(unit.symbol.as_bytes()).map_err(failed)? })
+    // SAFETY: as the caller vouches.
+    Ok(*unsafe { library.get::<T>(unit.symbol.as_bytes()) }.map_err(failed)?)
 }
 
 /// What `#[dynamic_kernel]` writes into the program.

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::baselines::{BlasLibrary, Gemm};
 use super::cuda::{CudaCall, DeviceFacts, Expectation};
 use super::{Failure, Instance, LinkedName, Sample, Unit};
-use crate::codegen::registry::Decision;
 use crate::config::Cache;
 use crate::reference::Arithmetic;
 
@@ -165,12 +164,12 @@ pub enum Implementation {
         /// Within which bounds it has to be on a device.
         arithmetic: Arithmetic,
     },
-    /// The micro-kernels of a tuned file behind its decision tree; walking the tree is inside the clock.
+    /// The micro-kernels of a tuned file behind its decision tree; walking the tree, compiled as in a program, is inside the clock.
     Dispatched {
         /// The micro-kernels.
         units: Vec<Unit>,
-        /// Picks one of them by shape.
-        decision: Decision,
+        /// Picks one of them by shape: [`dispatcher`](crate::codegen::registry::dispatcher).
+        dispatcher: Unit,
     },
     /// The crate `matrixmultiply`.
     Matrixmultiply(Gemm),

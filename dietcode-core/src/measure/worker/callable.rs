@@ -2,9 +2,8 @@
 
 use std::ffi::c_void;
 
-use super::library::{ALL, Library};
+use super::library::{ALL, Dispatcher, Library};
 use super::tensors::Tensors;
-use crate::codegen::registry::Decision;
 use crate::measure::baselines::{Blas, Gemm, matrixmultiply};
 use crate::measure::{Failure, Implementation, Linked};
 use crate::{Error, abi, runtime};
@@ -15,7 +14,7 @@ pub(super) enum Callable {
     /// The first tiles, and how many times as many there are in all.
     Part(Library, u64, f64),
     Linked(&'static abi::MicroKernel),
-    Dispatched(Vec<Library>, Decision),
+    Dispatched(Vec<Library>, Dispatcher),
     Matrixmultiply(Gemm),
     Blas(Blas, Gemm),
     /// So many tiles.
@@ -55,8 +54,9 @@ impl Callable {
             Implementation::Linked { name, .. } => {
                 Callable::Linked(linked.cpu(name, shape).map_err(|e| unloadable(&e))?)
             }
-            Implementation::Dispatched { units, decision } => {
-                Callable::Dispatched(units.iter().map(Library::load).collect::<Result<_, _>>()?, decision.clone())
+            Implementation::Dispatched { units, dispatcher } => {
+                let libraries = units.iter().map(Library::load).collect::<Result<_, _>>()?;
+                Callable::Dispatched(libraries, Dispatcher::load(dispatcher)?)
             }
             Implementation::Matrixmultiply(gemm) => Callable::Matrixmultiply(gemm.clone()),
             Implementation::Blas { library, gemm } => Callable::Blas(Blas::load(library, threads)?, gemm.clone()),
@@ -95,7 +95,15 @@ impl Callable {
                 let result = unsafe { runtime::launch(micro_kernel, prepared, strides, shape, threads) };
                 result.map_err(|e| unloadable(&e))
             }
-            Callable::Dispatched(libraries, decision) => launched(&libraries[decision.pick(shape)], ALL, shape),
+            Callable::Dispatched(libraries, dispatcher) => {
+                let row = dispatcher.pick(shape);
+                let library = usize::try_from(row).ok().and_then(|row| libraries.get(row));
+                let library = library.ok_or_else(|| {
+                    let message = format!("the dispatcher picks the micro-kernel {row}, of {}", libraries.len());
+                    Failure::Load { message }
+                })?;
+                launched(library, ALL, shape)
+            }
             Callable::Peak(library, tiles) => launched(library, ALL, &[*tiles]),
             Callable::Matrixmultiply(gemm) => {
                 // SAFETY: the matcher made the extents and strides from the tensors' own.

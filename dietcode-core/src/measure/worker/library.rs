@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use crate::codegen::registry::DispatchFn;
 use crate::measure::{Failure, Unit};
 use crate::{Result, abi, runtime};
 
@@ -62,5 +63,30 @@ impl Library {
     ) -> Result<()> {
         // SAFETY: as the caller vouches; the library is still there.
         unsafe { runtime::launch_part(&self.row, most, buffers, strides, shape, threads) }
+    }
+}
+
+/// A loaded shared library with a kernel's dispatcher in it.
+pub(super) struct Dispatcher {
+    pick: DispatchFn,
+    /// What it points into.
+    _library: libloading::Library,
+}
+
+impl Dispatcher {
+    /// Loads it.
+    pub(super) fn load(unit: &Unit) -> Result<Dispatcher, Failure> {
+        let failed = |e: libloading::Error| Failure::Load { message: e.to_string() };
+        // SAFETY: as for a micro-kernel.
+        let library = unsafe { libloading::Library::new(&unit.library) }.map_err(failed)?;
+        // SAFETY: the symbol has this type, as `codegen` declares it, and the library stays as long as the pointer.
+        let pick = *unsafe { library.get::<DispatchFn>(unit.symbol.as_bytes()) }.map_err(failed)?;
+        Ok(Dispatcher { pick, _library: library })
+    }
+
+    /// The row of the micro-kernel that serves a shape.
+    pub(super) fn pick(&self, shape: &[i64]) -> i64 {
+        // SAFETY: a shape of the kernel has a value for each of its variables.
+        unsafe { (self.pick)(shape.as_ptr()) }
     }
 }
