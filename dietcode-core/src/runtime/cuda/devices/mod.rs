@@ -14,6 +14,7 @@ pub(in crate::runtime) mod lent;
 mod loaded;
 mod launch;
 mod params;
+pub(in crate::runtime) mod trial;
 mod workspace;
 
 pub use device::Device;

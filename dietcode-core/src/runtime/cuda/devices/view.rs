@@ -9,10 +9,10 @@ use cudarc::driver::{self, DevicePtr, DeviceSlice};
 use super::context::Context;
 use super::resident::Resident;
 use super::tensor::CudaTensor;
-use crate::Result;
 use crate::runtime::cuda::memory::Memory;
 use crate::runtime::layout::{Layout, shaped};
 use crate::runtime::{Arg, Element};
+use crate::{Error, Result};
 
 /// A tensor in device memory, borrowed for reading: row-major, with rows that need not be adjacent. Nothing is copied.
 ///
@@ -91,6 +91,12 @@ impl<'a, T: Element> CudaView<'a, T> {
 }
 
 impl<'a, T> CudaView<'a, T> {
+    /// The first element's address, for launches of a program's own: on the stream of the call that it is an operand of, or once the memory may be
+    /// used.
+    pub fn address(&self) -> u64 {
+        self.arg.data().addr() as u64
+    }
+
     pub(in crate::runtime) fn into_arg(self) -> Arg<'a> {
         self.arg
     }
@@ -99,6 +105,15 @@ impl<'a, T> CudaView<'a, T> {
 impl<'a, T: Element> From<&'a CudaTensor<T>> for CudaView<'a, T> {
     fn from(tensor: &'a CudaTensor<T>) -> Self {
         tensor.view()
+    }
+}
+
+impl<'a, T: Element> TryFrom<Arg<'a>> for CudaView<'a, T> {
+    type Error = Error;
+
+    /// The tensor, if its elements are of that type and on a device.
+    fn try_from(arg: Arg<'a>) -> Result<Self> {
+        arg.device_tensor::<T>(false).map(Self::from_arg)
     }
 }
 

@@ -10,10 +10,10 @@ use super::context::Context;
 use super::resident::Resident;
 use super::tensor::CudaTensor;
 use super::view::CudaView;
-use crate::Result;
 use crate::runtime::cuda::memory::Memory;
 use crate::runtime::layout::{Layout, shaped};
 use crate::runtime::{Arg, Element};
+use crate::{Error, Result};
 
 /// A tensor in device memory, borrowed for writing: row-major, with rows that need not be adjacent. Nothing is copied, and
 /// what lies between the rows is left alone.
@@ -90,6 +90,12 @@ impl<'a, T: Element> CudaViewMut<'a, T> {
 }
 
 impl<'a, T> CudaViewMut<'a, T> {
+    /// The first element's address, for launches of a program's own: on the stream of the call that it is an operand of, or once the memory may be
+    /// used.
+    pub fn address(&self) -> u64 {
+        self.arg.data().addr() as u64
+    }
+
     pub(in crate::runtime) fn into_arg(self) -> Arg<'a> {
         self.arg
     }
@@ -98,6 +104,15 @@ impl<'a, T> CudaViewMut<'a, T> {
 impl<'a, T: Element> From<&'a mut CudaTensor<T>> for CudaViewMut<'a, T> {
     fn from(tensor: &'a mut CudaTensor<T>) -> Self {
         tensor.view_mut()
+    }
+}
+
+impl<'a, T: Element> TryFrom<Arg<'a>> for CudaViewMut<'a, T> {
+    type Error = Error;
+
+    /// The output, if its elements are of that type and on a device.
+    fn try_from(arg: Arg<'a>) -> Result<Self> {
+        arg.device_tensor::<T>(true).map(Self::from_arg)
     }
 }
 
