@@ -272,7 +272,7 @@ impl<'a> Arg<'a> {
     pub(in crate::runtime) fn device_tensor<T: Element>(self, written: bool) -> Result<Arg<'a>> {
         let is_tensor = matches!(self.value, Value::Tensor(_)) && self.dtype == T::DTYPE;
         if is_tensor && !self.memory.is_host() && (self.mutable || !written) {
-            return Ok(self);
+            return Ok(Arg { mutable: written, ..self });
         }
         let (dtype, written) = (T::DTYPE, if written { " that may be written" } else { "" });
         Err(Error::input(format!("{self:?} {} is no tensor of {dtype} on a device{written}", self.memory)))

@@ -173,6 +173,7 @@ impl<P: Params> Trials<'_, P> {
             self.candidates[candidate].try_on(self.proxy)?;
         }
         let end = P::now(self.proxy);
+        P::ended(self.proxy)?;
         Ok(end.saturating_sub(start).as_secs_f64() / f64::from(calls))
     }
 

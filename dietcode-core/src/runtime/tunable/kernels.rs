@@ -3,11 +3,14 @@
 use std::ffi::CStr;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
+#[cfg(feature = "cuda")]
 use std::time::Duration;
 
 use super::buffers::{Buffer, Operands};
 use super::key::Key;
 use super::params::Params;
+#[cfg(feature = "cuda")]
+use super::params::SAMPLE_TIME;
 use super::tunable_op::TunableOp;
 use super::tuning;
 use crate::runtime::aligned::ALIGNMENT;
@@ -149,21 +152,33 @@ impl<'a> KernelCall<'a> {
 
 /// A generated kernel as an operation: `dense::tunable()` makes one, and `dense::tuned(&op, …)` calls it.
 ///
-/// Its default is the kernel's dispatcher, `<dispatcher>`. The others are the micro-kernels that were selected, by their names, those for
-/// devices as `cuda/name`; and the nest as plain Rust, `<nest>`, which takes calls in host memory of at most 2²⁰ iterations, and none whose
-/// operands are prepared. Calls with nothing to compute are the default's.
+/// Its default is the kernel's dispatcher, `<dispatcher>`. The others are the micro-kernels that were selected, by their names, and the
+/// nest as plain Rust, `<nest>`, which takes calls of at most 2²⁰ iterations, and none whose operands are prepared. Calls with nothing to
+/// compute are the default's.
+///
+/// That is so in host memory. Calls with tensors on CUDA devices are those of an operation of their own, `KernelOp::devices`, with the
+/// micro-kernels for devices: neither has candidates that the other could call.
 pub struct KernelOp {
     pub(super) kernel: &'static Kernel,
     op: TunableOp<Kernels>,
+    #[cfg(feature = "cuda")]
+    devices: TunableOp<Kernels>,
 }
 
 impl KernelOp {
     /// The operation of a kernel, whose nest is `nest`.
     pub fn new(kernel: &'static Kernel, nest: fn(&mut KernelCall<'_>) -> Result<()>) -> KernelOp {
-        let op = TunableOp::new(kernel.name(), "<dispatcher>", |call: &mut KernelCall<'_>| {
-            call.kernel.call_bound(call.args, &call.shape)
-        });
-        let mut op = KernelOp { kernel, op };
+        let op = |name: &str| {
+            TunableOp::new(name, "<dispatcher>", |call: &mut KernelCall<'_>| {
+                call.kernel.call_bound(call.args, &call.shape)
+            })
+        };
+        let mut op = KernelOp {
+            kernel,
+            op: op(kernel.name()),
+            #[cfg(feature = "cuda")]
+            devices: op(&format!("{} on devices", kernel.name())),
+        };
         if let TableSource::Linked(table) = kernel.table {
             for micro_kernel in table.as_slice() {
                 let registered = op.register_micro_kernel(&name_of(micro_kernel), micro_kernel);
@@ -173,12 +188,12 @@ impl KernelOp {
         #[cfg(feature = "cuda")]
         if let CudaTableSource::Linked(table) = kernel.cuda {
             for micro_kernel in table.micro_kernels {
-                let registered = op.register_cuda(&format!("cuda/{}", micro_kernel.name), micro_kernel);
+                let registered = op.register_cuda(micro_kernel.name, micro_kernel);
                 registered.expect("rows of a table have names of their own");
             }
         }
         let nest = move |call: &mut KernelCall<'_>| {
-            if !call.is_tuned || !call.is_on_host() || !call.is_asked && call.iterations(|_| true) > MOST_OF_NEST {
+            if !call.is_tuned || !call.is_asked && call.iterations(|_| true) > MOST_OF_NEST {
                 return Err(Error::unsupported("the nest is tried where it takes about a millisecond, in host memory"));
             }
             nest(call)
@@ -187,8 +202,20 @@ impl KernelOp {
         op
     }
 
-    /// Adds the configurations of a set that serve this kernel, each as `set's file/configuration`, its micro-kernel for devices as
-    /// `cuda/set's file/configuration`. How many there are.
+    /// The operation of calls with tensors on CUDA devices, `name on devices` in files of results.
+    #[cfg(feature = "cuda")]
+    pub fn devices(&self) -> &TunableOp<Kernels> {
+        &self.devices
+    }
+
+    /// The same, for candidates of a program's own, which compute on the [device](KernelCall::device) of a call, and for validators.
+    #[cfg(feature = "cuda")]
+    pub fn devices_mut(&mut self) -> &mut TunableOp<Kernels> {
+        &mut self.devices
+    }
+
+    /// Adds the configurations of a set that serve this kernel, in host memory or on devices, each as `set's file/configuration`. How many
+    /// there are.
     ///
     /// # Errors
     /// If the set was registered before.
@@ -205,7 +232,7 @@ impl KernelOp {
             }
             #[cfg(feature = "cuda")]
             if let Some(micro_kernel) = entry.and_then(|entry| entry.cuda) {
-                self.register_cuda(&format!("cuda/{name}"), micro_kernel)?;
+                self.register_cuda(&name, micro_kernel)?;
                 is_registered = true;
             }
             registered += usize::from(is_registered);
@@ -216,7 +243,7 @@ impl KernelOp {
     #[cfg(feature = "cuda")]
     fn register_cuda(&mut self, name: &str, micro_kernel: &'static CudaMicroKernel) -> Result<()> {
         let kernel = self.kernel;
-        self.op.register(name, move |call: &mut KernelCall<'_>| call.launch(kernel, micro_kernel))
+        self.devices.register(name, move |call: &mut KernelCall<'_>| call.launch(kernel, micro_kernel))
     }
 
     fn register_micro_kernel(&mut self, name: &str, micro_kernel: &'static abi::MicroKernel) -> Result<()> {
@@ -229,7 +256,12 @@ impl KernelOp {
     /// # Errors
     /// Those of [`Kernel::call`] and [`TunableOp::call`].
     pub fn call_args(&self, args: &mut [Arg<'_>]) -> Result<()> {
-        self.op.call(&mut KernelCall::new(self.kernel, args)?)
+        let mut call = KernelCall::new(self.kernel, args)?;
+        #[cfg(feature = "cuda")]
+        if !call.is_on_host() {
+            return self.devices.call(&mut call);
+        }
+        self.op.call(&mut call)
     }
 
     /// Computes the output by one candidate, of its position among [`candidates`](TunableOp::candidates), whatever is known of the call.
@@ -310,6 +342,15 @@ impl Params for Kernels {
         !call.device().is_some_and(|device| device.is_capturing())
     }
 
+    /// The proxy's stream, of whose state the call says nothing if it has another.
+    #[cfg(feature = "cuda")]
+    fn is_of(proxy: &KernelProxy, call: &KernelCall<'_>) -> bool {
+        match (&proxy.device, call.device()) {
+            (Some(own), Some(device)) => own.is_same_stream(&device),
+            (own, device) => own.is_none() && device.is_none(),
+        }
+    }
+
     fn pre_tuning(call: &KernelCall<'_>) -> Result<KernelProxy> {
         let roundings = call.iterations(|reduce| reduce) + f64::from(OTHER_ROUNDINGS);
         if roundings > MOST_ROUNDINGS {
@@ -342,6 +383,7 @@ impl Params for Kernels {
 
     /// As they were made, and with the first input's signs turned, which all terms of a sum of products then share again.
     fn vary(proxy: &mut KernelProxy, variant: usize) {
+        proxy.failure = None;
         // What is timed takes as long with either sign.
         let buffers = &mut proxy.sets[proxy.current].buffers;
         let input = buffers.iter_mut().find(|buffer| !buffer.is_written);
@@ -351,8 +393,12 @@ impl Params for Kernels {
 
     /// Of sets that calls have written, so that the others stay where they are.
     fn reset(proxy: &mut KernelProxy) {
-        let mut used = proxy.sets.iter_mut().filter(|set| std::mem::take(&mut set.is_used));
-        let restored = used.try_for_each(|set| set.buffers[proxy.output].restore(&proxy.initial));
+        let KernelProxy { sets, output, initial, .. } = proxy;
+        let restored = sets.iter_mut().filter(|set| set.is_used).try_for_each(|set| {
+            set.buffers[*output].restore(initial)?;
+            set.is_used = false;
+            Ok(())
+        });
         proxy.note(restored);
     }
 
@@ -370,7 +416,7 @@ impl Params for Kernels {
         let mut values = Vec::new();
         let output = proxy.written()?;
         let too_large = |e| Error::unavailable("there is no memory for a copy of the output").caused_by(e);
-        values.try_reserve_exact(proxy.initial.len() / output.dtype.bytes()).map_err(too_large)?;
+        values.try_reserve_exact(output.bytes().len() / output.dtype.bytes()).map_err(too_large)?;
         values.extend(output.values());
         if values.iter().any(|value: &f64| !value.is_finite()) {
             return Err(Error::unavailable(
@@ -411,7 +457,11 @@ impl Params for Kernels {
         Ok(())
     }
 
-    /// On a device once all that was launched has ended. One that fails then, fails in the next call too.
+    fn ended(proxy: &mut KernelProxy) -> Result<()> {
+        proxy.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// On a device once all that was launched has ended.
     #[cfg(feature = "cuda")]
     fn now(proxy: &mut KernelProxy) -> Duration {
         let ended = proxy.device.as_ref().map_or(Ok(()), Device::synchronize);

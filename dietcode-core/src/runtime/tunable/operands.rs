@@ -19,8 +19,7 @@ impl KernelOp {
     /// same sizes, layout and alignment, with the same number of threads. With the feature `compiler`.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Input`] if the text is no key of a call of this kernel, [`crate::ErrorKind::Unsupported`] if that was on a device, and the
-    /// errors of a call.
+    /// [`crate::ErrorKind::Input`] if the text is no key of a call of this kernel in host memory, and the errors of a call.
     pub fn tune_key(&self, key: &str) -> Result<Report> {
         let other = |why: &str| Error::input(format!("{}: found the key `{key}`, {why}", self.name()));
         let signature = &self.kernel.signature;
@@ -36,12 +35,6 @@ impl KernelOp {
         let mut shape = Vec::new();
         for var in signature.shape_vars {
             shape.push(i64::from(number(field(var.name)?)?));
-        }
-        if key.contains(" device=") {
-            return Err(Error::unsupported(format!(
-                "{}: found the key `{key}` of a device; offline, calls in host memory are tuned: tune it where it is called",
-                self.name()
-            )));
         }
         let mut operands = Vec::new();
         for param in signature.params {

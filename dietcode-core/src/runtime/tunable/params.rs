@@ -41,6 +41,12 @@ pub trait Params: 'static {
         true
     }
 
+    /// Whether a call is like the one that a proxy was made of also in what no key has, such as the stream whose state
+    /// [`can_be_tried`](Params::can_be_tried) asks for.
+    fn is_of(_proxy: &Self::Proxy, _call: &Self::Call<'_>) -> bool {
+        true
+    }
+
     /// Makes a proxy of a call.
     ///
     /// # Errors
@@ -81,6 +87,14 @@ pub trait Params: 'static {
     /// The time, once all calls on the proxy have ended: that of the clock, unless calls end behind their return, as those on devices do.
     fn now(_proxy: &mut Self::Proxy) -> Duration {
         Self::clock()
+    }
+
+    /// Whether all that was called before the last [`now`](Params::now) has ended well.
+    ///
+    /// # Errors
+    /// That of a call which failed behind its return, as those on devices do.
+    fn ended(_proxy: &mut Self::Proxy) -> Result<()> {
+        Ok(())
     }
 
     /// How long a sample is at least: many times what [`now`](Params::now) takes.

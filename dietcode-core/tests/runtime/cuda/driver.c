@@ -8,7 +8,9 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500, DEVICES = 2 };
 static char notes[1 << 20];
 static __thread void *current;
 
-#define NOTE(...) snprintf(notes + strlen(notes), sizeof notes - strlen(notes), __VA_ARGS__)
+static size_t noted;
+
+#define NOTE(...) (noted += (size_t)snprintf(notes + noted, sizeof notes - noted, __VA_ARGS__))
 
 const char *driver_notes(void) { return notes; }
 

@@ -26,7 +26,7 @@ pub(in crate::runtime) struct Context {
     /// As its maker calls it.
     pub(super) model: String,
     pub(super) capability: (u32, u32),
-    /// The newest CUDA version of the driver, 1000 · major + 10 · minor; 0 of the emulated device.
+    /// The CUDA version of the driver, 1000 · major + 10 · minor; 0 of the emulated device.
     driver_version: i32,
     kind: OnceLock<(u64, String)>,
     pub(super) limits: Limits,
@@ -128,15 +128,16 @@ fn emulated(like: Option<(u32, u32)>) -> Context {
 }
 
 impl Context {
-    /// What the speed of kernels depends on, as a number and as text without spaces: capability, model, and the driver's version, which
-    /// compiles PTX. Devices that do not differ in that share it.
+    /// What the speed of kernels depends on, as a number and as text without spaces: capability, model, how many multiprocessors there are, and
+    /// the CUDA version of the driver, which compiles PTX. Devices that do not differ in that share it.
     pub(in crate::runtime) fn kind(&self) -> &(u64, String) {
         self.kind.get_or_init(|| {
             let (major, minor) = self.capability;
             let model = self.model.split_whitespace().collect::<Vec<_>>().join("_");
             // The emulated device that checks no images runs what others refuse.
             let unchecked = if self.checks_images { "" } else { "/unchecked" };
-            let text = format!("sm_{major}{minor}/{model}/{}{unchecked}", self.driver_version);
+            let units = self.limits.multiprocessors;
+            let text = format!("sm_{major}{minor}/{model}/{units}/{}{unchecked}", self.driver_version);
             let mut hasher = DefaultHasher::new();
             text.hash(&mut hasher);
             (hasher.finish(), text)

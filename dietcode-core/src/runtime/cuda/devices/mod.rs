@@ -6,6 +6,7 @@ mod limits;
 mod emulated;
 mod failure;
 mod buffer;
+mod in_use;
 pub(in crate::runtime) mod resident;
 mod tensor;
 mod view;
@@ -18,6 +19,7 @@ pub(in crate::runtime) mod trial;
 mod workspace;
 
 pub use device::Device;
+pub use in_use::InUse;
 pub use launch::{Extent, launch};
 pub use limits::Limits;
 pub use loaded::{KernelParts, LaunchParts, LoadedKernel};

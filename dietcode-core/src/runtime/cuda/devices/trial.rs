@@ -36,7 +36,7 @@ impl TrialMemory {
         match (&mut self.buffer, &self.device.stream) {
             (Buffer::Device(slice), Some(stream)) => {
                 let (address, _) = slice.device_ptr_mut(stream);
-                let memory = Memory::Device(self.device.context, Resident::Lent(Arc::clone(stream)));
+                let memory = Memory::Device(self.device.context, Resident::Ordered(Arc::clone(stream)));
                 (address as usize as *mut c_void, memory)
             }
             (Buffer::Emulated(buffer), _) => {
@@ -63,6 +63,16 @@ impl TrialMemory {
     }
 }
 
+impl Drop for TrialMemory {
+    /// The driver frees memory of the context that the thread has.
+    fn drop(&mut self) {
+        if let Some(stream) = &self.device.stream {
+            // Where that fails, so does freeing, of which nobody is left to be told.
+            let _ = stream.context().bind_to_thread();
+        }
+    }
+}
+
 /// The device of checked arguments, with the stream on which they are launched; none in host memory.
 pub(in crate::runtime) fn device_of(args: &[Arg<'_>]) -> Option<Device> {
     context_of(args).map(|context| Device { context, stream: stream(args) })
@@ -80,8 +90,17 @@ impl Device {
     /// Whether the stream records what is launched for a graph, so that nothing of it runs now and nobody may wait for it.
     pub(in crate::runtime) fn is_capturing(&self) -> bool {
         let Some(stream) = &self.stream else { return false };
-        // SAFETY: the stream is there as long as the device is.
-        let status = unsafe { result::stream::is_capturing(stream.cu_stream()) };
-        status.is_ok_and(|status| status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+        let status = stream.context().bind_to_thread().and_then(|()| {
+            // SAFETY: the stream is there as long as the device is.
+            unsafe { result::stream::is_capturing(stream.cu_stream()) }
+        });
+        // An error of the default stream says that another one records what may not be disturbed.
+        !status.is_ok_and(|status| status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// Whether it is the same device with the same stream.
+    pub(in crate::runtime) fn is_same_stream(&self, other: &Device) -> bool {
+        let handle = |device: &Device| device.stream.as_ref().map(|stream| stream.cu_stream());
+        self == other && handle(self) == handle(other)
     }
 }

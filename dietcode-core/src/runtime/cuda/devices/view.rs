@@ -7,6 +7,8 @@ use std::ops::Range;
 use cudarc::driver::{self, DevicePtr, DeviceSlice};
 
 use super::context::Context;
+use super::device::Device;
+use super::in_use::InUse;
 use super::resident::Resident;
 use super::tensor::CudaTensor;
 use crate::runtime::cuda::memory::Memory;
@@ -91,10 +93,10 @@ impl<'a, T: Element> CudaView<'a, T> {
 }
 
 impl<'a, T> CudaView<'a, T> {
-    /// The first element's address, for launches of a program's own: on the stream of the call that it is an operand of, or once the memory may be
-    /// used.
-    pub fn address(&self) -> u64 {
-        self.arg.data().addr() as u64
+    /// The first element's address, for launches of a program's own on a device's stream: that waits for whoever uses the memory on another one,
+    /// and others wait for it once what is returned is dropped, behind the launches.
+    pub fn address_on<'s>(&'s mut self, device: &'s Device) -> (u64, InUse<'s>) {
+        (self.arg.data().expose_provenance() as u64, InUse::on(device, self.arg.memory_mut()))
     }
 
     pub(in crate::runtime) fn into_arg(self) -> Arg<'a> {
