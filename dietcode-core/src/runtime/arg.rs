@@ -120,8 +120,6 @@ impl Arg<'_> {
         &self.memory
     }
 
-    /// Where a kernel for the CPU finds the first element, or the scalar: that stands in the argument, which must stay where
-    /// it is.
     /// Bytes from its first element to the end of its last; 0 of a scalar.
     #[cfg(feature = "cuda")]
     pub(in crate::runtime) fn bytes(&self) -> usize {
@@ -131,6 +129,7 @@ impl Arg<'_> {
         }
     }
 
+    /// Where a kernel finds the first element, or one for the CPU the scalar: that stands in the argument, which must stay where it is.
     pub(crate) fn data(&self) -> *mut c_void {
         match &self.value {
             Value::Tensor(data) | Value::Prepared(data, ..) => *data,
@@ -176,13 +175,12 @@ impl<'a> Arg<'a> {
         Arg { memory: self.memory.reborrow(), lifetime: PhantomData, ..*self }
     }
 
-    /// A tensor like this one, whose elements are at other places in host memory.
-    pub(super) fn elsewhere(&self, data: *mut c_void) -> Arg<'static> {
+    /// A tensor like this one, whose elements are at other places, in a memory.
+    pub(super) fn elsewhere(&self, data: *mut c_void, memory: Memory<'static>) -> Arg<'static> {
         let value = match self.value {
             Value::Prepared(_, bytes, nest) => Value::Prepared(data, bytes, nest),
             Value::Tensor(_) | Value::Scalar(_) => Value::Tensor(data),
         };
-        let memory = Memory::HOST;
         Arg { dtype: self.dtype, value, layout: self.layout, mutable: self.mutable, memory, lifetime: PhantomData }
     }
 
@@ -268,6 +266,16 @@ impl<'a> Arg<'a> {
 
     pub(super) fn memory_mut(&mut self) -> &mut Memory<'a> {
         &mut self.memory
+    }
+
+    /// The same, if it is a tensor of `T`s on a device that may be written, if it shall be.
+    pub(in crate::runtime) fn device_tensor<T: Element>(self, written: bool) -> Result<Arg<'a>> {
+        let is_tensor = matches!(self.value, Value::Tensor(_)) && self.dtype == T::DTYPE;
+        if is_tensor && !self.memory.is_host() && (self.mutable || !written) {
+            return Ok(Arg { mutable: written, ..self });
+        }
+        let (dtype, written) = (T::DTYPE, if written { " that may be written" } else { "" });
+        Err(Error::input(format!("{self:?} {} is no tensor of {dtype} on a device{written}", self.memory)))
     }
 
     /// The same tensor for reading.

@@ -4,11 +4,9 @@
 //! micro-kernel for each kernel that it serves, and the caller says which one is to run.
 
 use super::arg::Arg;
-#[cfg(feature = "cuda")]
-use super::arg::place;
 use super::cuda::CudaMicroKernel;
 #[cfg(feature = "cuda")]
-use super::cuda::{devices, memory::Memory};
+use super::cuda::devices;
 use super::kernel::{Kernel, TableSource};
 use super::signature::Shape;
 use crate::{Error, Result, abi};
@@ -104,11 +102,11 @@ impl Kernel {
             return Ok(());
         }
         #[cfg(feature = "cuda")]
-        if let Some(Memory::Device(context, _)) = place(args) {
+        if let Some(device) = devices::trial::device_of(args) {
             let micro_kernel = entry.cuda.ok_or_else(|| self.not_served("CUDA devices"))?;
             // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors, that they are on
             // the same device and that the output is apart from the inputs; the micro-kernel is one of this nest.
-            return unsafe { devices::call::run(self.name(), micro_kernel, context, &shape, args) };
+            return unsafe { devices::call::run(self.name(), micro_kernel, &device, &shape, args) };
         }
         let micro_kernel = entry.cpu_micro_kernel().ok_or_else(|| self.not_served("the CPU"))?;
         self.run_on_host(micro_kernel, args, &shape)

@@ -16,7 +16,7 @@ mod table;
 
 #[cfg(feature = "cuda")]
 pub use devices::{
-    CudaTensor, CudaView, CudaViewMut, Device, Extent, KernelParts, LaunchParts, Limits, LoadedKernel, launch,
+    CudaTensor, CudaView, CudaViewMut, Device, Extent, InUse, KernelParts, LaunchParts, Limits, LoadedKernel, launch,
 };
 pub use name::DeviceName;
 pub use table::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, HostArg, HostEntry};

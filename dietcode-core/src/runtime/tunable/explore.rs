@@ -61,6 +61,9 @@ impl<P: Params> TunableOp<P> {
             }
             return Ok(());
         }
+        if exploration.as_ref().is_some_and(|current| !P::is_of(&current.proxy, call)) {
+            return Ok(());
+        }
         if exploration.is_none() && !entry.may_be_raced(begun, REST) {
             return Ok(());
         }

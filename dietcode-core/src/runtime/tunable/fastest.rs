@@ -20,9 +20,6 @@ const HOPELESS: f64 = 1.5;
 /// The default is replaced by what is faster by this factor, here as in the finals of `dietcode tune`.
 const CERTAIN: f64 = 1.02;
 
-/// A sample takes at least this long, a thousand times what reading the clock takes.
-const SAMPLE: f64 = 20e-6;
-
 /// The most calls in a sample, and the most samples of a candidate.
 const MOST_CALLS: f64 = 1000.0;
 const MOST_SAMPLES: f64 = 50.0;
@@ -162,7 +159,7 @@ impl<P: Params> Trials<'_, P> {
     /// How many calls a sample has, and how many samples there are, if a call takes so long.
     pub(super) fn plan(&self, seconds: f64) -> (u32, u32) {
         let seconds = seconds.max(1e-9);
-        let calls = (SAMPLE / seconds).ceil().clamp(1.0, MOST_CALLS);
+        let calls = (P::sample_time(self.proxy).as_secs_f64() / seconds).ceil().clamp(1.0, MOST_CALLS);
         let samples = (self.limit.as_secs_f64() / (calls * seconds)).clamp(1.0, MOST_SAMPLES);
         (calls as u32, samples as u32)
     }
@@ -176,6 +173,7 @@ impl<P: Params> Trials<'_, P> {
             self.candidates[candidate].try_on(self.proxy)?;
         }
         let end = P::now(self.proxy);
+        P::ended(self.proxy)?;
         Ok(end.saturating_sub(start).as_secs_f64() / f64::from(calls))
     }
 

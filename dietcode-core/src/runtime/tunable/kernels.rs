@@ -1,17 +1,22 @@
 //! Operations of generated kernels: the dispatcher, the selected micro-kernels, the nest, and what a program adds.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
+#[cfg(feature = "cuda")]
+use std::time::Duration;
 
-use half::{bf16, f16};
-
+use super::buffers::{Buffer, Operands};
 use super::key::Key;
 use super::params::Params;
+#[cfg(feature = "cuda")]
+use super::params::SAMPLE_TIME;
 use super::tunable_op::TunableOp;
 use super::tuning;
-use crate::runtime::aligned::{ALIGNMENT, AlignedBuffer};
-use crate::runtime::arg::{Arg, Scalar};
+use crate::runtime::aligned::ALIGNMENT;
+use crate::runtime::arg::Arg;
+#[cfg(feature = "cuda")]
+use crate::runtime::cuda::{CudaMicroKernel, CudaTableSource, Device, devices};
 use crate::runtime::element::DType;
 use crate::runtime::kernel::{Kernel, TableSource};
 use crate::runtime::set::Set;
@@ -23,11 +28,11 @@ use crate::{Error, Result, abi};
 ///
 /// **Key.** The nest's hash; the shape variables; of each tensor the type of its elements, whether its rows lie `dense`, `apart` by
 /// multiples of 64 bytes (`apart64`) or `apart`, and the alignment of its first element up to 64 bytes; of each scalar whether it is 0, 1,
-/// negative or another number; the number of threads. All tensors are in host memory: on a device nothing is tuned here.
+/// negative or another number; the number of threads, or, of tensors on a device, its compute capability, model and the driver's version.
 ///
 /// **Proxies** have the same layout, and addresses with the same remainder by 64. Their elements, also between rows, are numbers
 /// (128 + k) / 256 with k from 0 to 127, which all element types hold; a scalar that is neither 0 nor 1 is 0.75 with
-/// its sign. Candidates are checked
+/// its sign. They are where the call's are, and what happens on a device is in the order of the call's stream. Candidates are checked
 /// on them, and once more with the signs of the first input turned: a maximum with 0 that is left out changes nothing of what is
 /// positive. The caller's data is neither read nor written.
 ///
@@ -45,7 +50,7 @@ pub struct KernelCall<'a> {
     kernel: &'static Kernel,
     args: &'a mut [Arg<'a>],
     shape: Shape,
-    /// Whether there is something to compute, in host memory.
+    /// Whether there is something to compute.
     is_tuned: bool,
     /// Whether a candidate was asked for by its name, however long it takes.
     is_asked: bool,
@@ -68,8 +73,7 @@ impl<'a> KernelCall<'a> {
 
     /// The same of arguments that have been checked.
     fn bound<'b: 'a>(kernel: &'static Kernel, args: &'a mut [Arg<'b>], shape: Shape) -> KernelCall<'a> {
-        let on_host = args.iter().all(|arg| arg.memory().is_host());
-        let is_tuned = on_host && !kernel.signature.is_empty(&shape);
+        let is_tuned = !kernel.signature.is_empty(&shape);
         // SAFETY: only the lifetime of the arguments is shortened, and nobody puts others in their places.
         let args = unsafe { std::mem::transmute::<&'a mut [Arg<'b>], &'a mut [Arg<'a>]>(args) };
         KernelCall { kernel, args, shape, is_tuned, is_asked: false }
@@ -99,9 +103,39 @@ impl<'a> KernelCall<'a> {
         Ok(std::array::from_fn(|_| args.next().expect("there are N").reborrow()))
     }
 
+    pub(super) fn args(&self) -> &[Arg<'a>] {
+        self.args
+    }
+
+    /// The device that the tensors are on, with the stream on which the call is launched; none in host memory. A candidate of a program's own
+    /// computes in the order of that stream.
+    #[cfg(feature = "cuda")]
+    pub fn device(&self) -> Option<Device> {
+        devices::trial::device_of(self.args)
+    }
+
+    fn is_on_host(&self) -> bool {
+        self.args.iter().all(|arg| arg.memory().is_host())
+    }
+
+    /// Has a micro-kernel of `kernel` for devices carry it out.
+    #[cfg(feature = "cuda")]
+    fn launch(&mut self, kernel: &'static Kernel, micro_kernel: &'static CudaMicroKernel) -> Result<()> {
+        let device = self
+            .device()
+            .filter(|device| self.is_tuned && ptr::eq(self.kernel, kernel) && device.has_code(micro_kernel));
+        let Some(device) = device else {
+            let sentence = format!("{}: it is a micro-kernel for its calls on other devices", kernel.name());
+            return Err(Error::unsupported(sentence));
+        };
+        // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors, that they are on this device and that
+        // the output is apart from the inputs; the micro-kernel is one of this nest.
+        unsafe { devices::call::run(kernel.name(), micro_kernel, &device, &self.shape, self.args) }
+    }
+
     /// Has a micro-kernel of `kernel` carry it out.
     fn run(&mut self, kernel: &'static Kernel, micro_kernel: &'static abi::MicroKernel) -> Result<()> {
-        if !self.is_tuned || !ptr::eq(self.kernel, kernel) {
+        if !self.is_tuned || !self.is_on_host() || !ptr::eq(self.kernel, kernel) {
             return Err(Error::unsupported(format!(
                 "{}: it is a micro-kernel for its calls in host memory",
                 kernel.name()
@@ -119,23 +153,42 @@ impl<'a> KernelCall<'a> {
 /// A generated kernel as an operation: `dense::tunable()` makes one, and `dense::tuned(&op, …)` calls it.
 ///
 /// Its default is the kernel's dispatcher, `<dispatcher>`. The others are the micro-kernels that were selected, by their names, and the
-/// nest as plain Rust, `<nest>`, which takes calls of at most 2²⁰ iterations, and none whose operands are prepared. Tensors on a device and
-/// empty ones are the default's.
+/// nest as plain Rust, `<nest>`, which takes calls of at most 2²⁰ iterations, and none whose operands are prepared. Calls with nothing to
+/// compute are the default's.
+///
+/// That is so in host memory. Calls with tensors on CUDA devices are those of an operation of their own, `KernelOp::devices`, with the
+/// micro-kernels for devices: neither has candidates that the other could call.
 pub struct KernelOp {
     pub(super) kernel: &'static Kernel,
     op: TunableOp<Kernels>,
+    #[cfg(feature = "cuda")]
+    devices: TunableOp<Kernels>,
 }
 
 impl KernelOp {
     /// The operation of a kernel, whose nest is `nest`.
     pub fn new(kernel: &'static Kernel, nest: fn(&mut KernelCall<'_>) -> Result<()>) -> KernelOp {
-        let op = TunableOp::new(kernel.name(), "<dispatcher>", |call: &mut KernelCall<'_>| {
-            call.kernel.call_bound(call.args, &call.shape)
-        });
-        let mut op = KernelOp { kernel, op };
+        let op = |name: &str| {
+            TunableOp::new(name, "<dispatcher>", |call: &mut KernelCall<'_>| {
+                call.kernel.call_bound(call.args, &call.shape)
+            })
+        };
+        let mut op = KernelOp {
+            kernel,
+            op: op(kernel.name()),
+            #[cfg(feature = "cuda")]
+            devices: op(&format!("{} on devices", kernel.name())),
+        };
         if let TableSource::Linked(table) = kernel.table {
             for micro_kernel in table.as_slice() {
                 let registered = op.register_micro_kernel(&name_of(micro_kernel), micro_kernel);
+                registered.expect("rows of a table have names of their own");
+            }
+        }
+        #[cfg(feature = "cuda")]
+        if let CudaTableSource::Linked(table) = kernel.cuda {
+            for micro_kernel in table.micro_kernels {
+                let registered = op.register_cuda(micro_kernel.name, micro_kernel);
                 registered.expect("rows of a table have names of their own");
             }
         }
@@ -149,7 +202,20 @@ impl KernelOp {
         op
     }
 
-    /// Adds the configurations of a set that serve this kernel, each as `set's file/configuration`. How many there are.
+    /// The operation of calls with tensors on CUDA devices, `name on devices` in files of results.
+    #[cfg(feature = "cuda")]
+    pub fn devices(&self) -> &TunableOp<Kernels> {
+        &self.devices
+    }
+
+    /// The same, for candidates of a program's own, which compute on the [device](KernelCall::device) of a call, and for validators.
+    #[cfg(feature = "cuda")]
+    pub fn devices_mut(&mut self) -> &mut TunableOp<Kernels> {
+        &mut self.devices
+    }
+
+    /// Adds the configurations of a set that serve this kernel, in host memory or on devices, each as `set's file/configuration`. How many
+    /// there are.
     ///
     /// # Errors
     /// If the set was registered before.
@@ -158,13 +224,26 @@ impl KernelOp {
         for configuration in set.configurations {
             let entry = configuration.entry(self.kernel.name());
             let entry = entry.filter(|entry| entry.source_hash == self.kernel.source_hash());
+            let name = format!("{}/{}", set.config, configuration.name);
+            let mut is_registered = false;
             if let Some(micro_kernel) = entry.and_then(|entry| entry.cpu_micro_kernel()) {
-                let name = format!("{}/{}", set.config, configuration.name);
                 self.register_micro_kernel(&name, micro_kernel)?;
-                registered += 1;
+                is_registered = true;
             }
+            #[cfg(feature = "cuda")]
+            if let Some(micro_kernel) = entry.and_then(|entry| entry.cuda) {
+                self.register_cuda(&name, micro_kernel)?;
+                is_registered = true;
+            }
+            registered += usize::from(is_registered);
         }
         Ok(registered)
+    }
+
+    #[cfg(feature = "cuda")]
+    fn register_cuda(&mut self, name: &str, micro_kernel: &'static CudaMicroKernel) -> Result<()> {
+        let kernel = self.kernel;
+        self.devices.register(name, move |call: &mut KernelCall<'_>| call.launch(kernel, micro_kernel))
     }
 
     fn register_micro_kernel(&mut self, name: &str, micro_kernel: &'static abi::MicroKernel) -> Result<()> {
@@ -177,7 +256,12 @@ impl KernelOp {
     /// # Errors
     /// Those of [`Kernel::call`] and [`TunableOp::call`].
     pub fn call_args(&self, args: &mut [Arg<'_>]) -> Result<()> {
-        self.op.call(&mut KernelCall::new(self.kernel, args)?)
+        let mut call = KernelCall::new(self.kernel, args)?;
+        #[cfg(feature = "cuda")]
+        if !call.is_on_host() {
+            return self.devices.call(&mut call);
+        }
+        self.op.call(&mut call)
     }
 
     /// Computes the output by one candidate, of its position among [`candidates`](TunableOp::candidates), whatever is known of the call.
@@ -238,12 +322,33 @@ impl Params for Kernels {
                 }
             }
         }
+        #[cfg(feature = "cuda")]
+        if let Some(context) = devices::trial::context_of(call.args) {
+            let (number, text) = context.kind();
+            key.add_as("device", *number, |shown| *shown += text);
+            return Ok(());
+        }
         key.add("threads", threads()? as u64);
         Ok(())
     }
 
     fn is_tuned(call: &KernelCall<'_>) -> bool {
         call.is_tuned
+    }
+
+    /// On a device not while the stream records a graph: what is launched then does not run.
+    #[cfg(feature = "cuda")]
+    fn can_be_tried(call: &KernelCall<'_>) -> bool {
+        !call.device().is_some_and(|device| device.is_capturing())
+    }
+
+    /// The proxy's stream, of whose state the call says nothing if it has another.
+    #[cfg(feature = "cuda")]
+    fn is_of(proxy: &KernelProxy, call: &KernelCall<'_>) -> bool {
+        match (&proxy.device, call.device()) {
+            (Some(own), Some(device)) => own.is_same_stream(&device),
+            (own, device) => own.is_none() && device.is_none(),
+        }
     }
 
     fn pre_tuning(call: &KernelCall<'_>) -> Result<KernelProxy> {
@@ -256,29 +361,45 @@ impl Params for Kernels {
         let output = sets[0].buffers.iter().position(|buffer| buffer.is_written);
         let output = output.ok_or_else(|| Error::failed("a kernel writes nothing"))?;
         let initial = sets[0].buffers[output].bytes().to_vec();
-        let bytes: u64 =
-            sets[0].buffers.iter().map(|buffer| buffer.memory.len().next_multiple_of(ALIGNMENT) as u64).sum();
+        let bytes: u64 = sets[0].buffers.iter().map(|buffer| buffer.len().next_multiple_of(ALIGNMENT) as u64).sum();
         for _ in 1..tuning::rotation()?.div_ceil(bytes) {
             sets.push(Operands::like(call)?);
         }
-        Ok(KernelProxy { kernel: call.kernel, shape: call.shape, sets, current: 0, output, initial, roundings })
+        Ok(KernelProxy {
+            kernel: call.kernel,
+            shape: call.shape,
+            sets,
+            current: 0,
+            output,
+            initial,
+            roundings,
+            failure: None,
+            #[cfg(feature = "cuda")]
+            device: call.device(),
+        })
     }
 
     const VARIANTS: usize = 2;
 
     /// As they were made, and with the first input's signs turned, which all terms of a sum of products then share again.
     fn vary(proxy: &mut KernelProxy, variant: usize) {
+        proxy.failure = None;
         // What is timed takes as long with either sign.
         let buffers = &mut proxy.sets[proxy.current].buffers;
-        buffers.iter_mut().find(|buffer| !buffer.is_written).into_iter().for_each(|input| input.set_sign(variant == 1));
+        let input = buffers.iter_mut().find(|buffer| !buffer.is_written);
+        let turned = input.map_or(Ok(()), |input| input.set_sign(variant == 1));
+        proxy.note(turned);
     }
 
     /// Of sets that calls have written, so that the others stay where they are.
     fn reset(proxy: &mut KernelProxy) {
-        for set in proxy.sets.iter_mut().filter(|set| set.is_used) {
-            set.buffers[proxy.output].bytes_mut().copy_from_slice(&proxy.initial);
+        let KernelProxy { sets, output, initial, .. } = proxy;
+        let restored = sets.iter_mut().filter(|set| set.is_used).try_for_each(|set| {
+            set.buffers[*output].restore(initial)?;
             set.is_used = false;
-        }
+            Ok(())
+        });
+        proxy.note(restored);
     }
 
     fn rotate(proxy: &mut KernelProxy) {
@@ -293,9 +414,9 @@ impl Params for Kernels {
 
     fn output(proxy: &mut KernelProxy) -> Result<Vec<f64>> {
         let mut values = Vec::new();
-        let output = proxy.output();
+        let output = proxy.written()?;
         let too_large = |e| Error::unavailable("there is no memory for a copy of the output").caused_by(e);
-        values.try_reserve_exact(proxy.initial.len() / output.dtype.bytes()).map_err(too_large)?;
+        values.try_reserve_exact(output.bytes().len() / output.dtype.bytes()).map_err(too_large)?;
         values.extend(output.values());
         if values.iter().any(|value: &f64| !value.is_finite()) {
             return Err(Error::unavailable(
@@ -306,12 +427,13 @@ impl Params for Kernels {
     }
 
     fn compare(proxy: &mut KernelProxy, expected: &Vec<f64>) -> Result<(), String> {
-        let output = proxy.output();
+        let computes = proxy.kernel.signature.computes_in();
+        let roundings = proxy.roundings;
+        let output = proxy.written().map_err(|error| error.to_string())?;
         let finite = expected.iter().map(|value| value.abs()).filter(|value| value.is_finite());
         let largest = finite.fold(0.0, f64::max);
-        let computes = proxy.kernel.signature.computes_in();
         let epsilon = if computes == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() };
-        let n = proxy.roundings * epsilon / 2.0;
+        let n = roundings * epsilon / 2.0;
         let stored = match output.dtype {
             same if same == computes => 0.0,
             DType::F64 | DType::U8 | DType::I8 | DType::I32 => 0.0,
@@ -334,6 +456,24 @@ impl Params for Kernels {
         }
         Ok(())
     }
+
+    fn ended(proxy: &mut KernelProxy) -> Result<()> {
+        proxy.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// On a device once all that was launched has ended.
+    #[cfg(feature = "cuda")]
+    fn now(proxy: &mut KernelProxy) -> Duration {
+        let ended = proxy.device.as_ref().map_or(Ok(()), Device::synchronize);
+        proxy.note(ended);
+        Kernels::clock()
+    }
+
+    /// On a device, which is waited for before each reading of the clock, many times the 10 or 20 µs that this takes.
+    #[cfg(feature = "cuda")]
+    fn sample_time(proxy: &KernelProxy) -> Duration {
+        if proxy.device.is_some() { Duration::from_millis(1) } else { SAMPLE_TIME }
+    }
 }
 
 /// Operands for trials of a kernel, in memory of their own.
@@ -348,38 +488,26 @@ pub struct KernelProxy {
     output: usize,
     initial: Vec<u8>,
     roundings: f64,
+    /// Why operands could not be made ready, if that is so.
+    failure: Option<Error>,
+    #[cfg(feature = "cuda")]
+    device: Option<Device>,
 }
 
 impl KernelProxy {
     /// What the last call has written.
-    fn output(&self) -> &Buffer {
-        &self.sets[self.current].buffers[self.output]
-    }
-}
-
-/// Those of one call.
-struct Operands {
-    /// Scalars, and views of the buffers.
-    args: Vec<Arg<'static>>,
-    buffers: Vec<Buffer>,
-    /// Whether a call may have written to them since they were made or reset.
-    is_used: bool,
-}
-
-impl Operands {
-    /// With the layouts of a call's.
-    fn like(call: &KernelCall<'_>) -> Result<Operands> {
-        let (mut buffers, mut args) = (Vec::new(), Vec::new());
-        for (seed, arg) in call.args.iter().enumerate() {
-            if let Some(scalar) = arg.scalar() {
-                args.push(stand_in(scalar));
-                continue;
-            }
-            let mut buffer = Buffer::like(arg, call.kernel.signature.computes_in(), seed)?;
-            args.push(arg.elsewhere(buffer.first_element()));
-            buffers.push(buffer);
+    fn written(&mut self) -> Result<&Buffer> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
         }
-        Ok(Operands { args, buffers, is_used: false })
+        let buffer = &mut self.sets[self.current].buffers[self.output];
+        buffer.fetch()?;
+        Ok(buffer)
+    }
+
+    /// Keeps an error until somebody asks what was computed.
+    fn note(&mut self, done: Result<()>) {
+        self.failure = self.failure.take().or(done.err());
     }
 }
 
@@ -422,98 +550,11 @@ impl Tensor {
 
 /// What a key has of a scalar: a nest may leave out what is multiplied by 0, a candidate a product by 1, and what a maximum is taken of
 /// depends on the sign.
-fn class_of(scalar: f64) -> (u64, &'static str) {
+pub(super) fn class_of(scalar: f64) -> (u64, &'static str) {
     match scalar {
         0.0 => (0, "0"),
         1.0 => (1, "1"),
         _ if scalar < 0.0 => (2, "negative"),
         _ => (3, "other"),
-    }
-}
-
-/// A scalar of the same class for trials.
-fn stand_in(scalar: Scalar) -> Arg<'static> {
-    let value = match class_of(scalar.value()).0 {
-        0 | 1 => scalar.value(),
-        2 => -0.75,
-        _ => 0.75,
-    };
-    match scalar {
-        Scalar::F32(_) => Arg::from(value as f32),
-        Scalar::F64(_) => Arg::from(value),
-        Scalar::I32(_) => Arg::from(if value.fract() == 0.0 { value as i32 } else { value.signum() as i32 * 3 }),
-    }
-}
-
-/// A tensor's elements, and what lies between its rows.
-struct Buffer {
-    dtype: DType,
-    memory: AlignedBuffer<u8>,
-    /// The first element's place.
-    first: usize,
-    /// Whether calls write it.
-    is_written: bool,
-}
-
-impl Buffer {
-    /// Elements with the layout and the alignment of others.
-    fn like(arg: &Arg<'_>, computes: DType, seed: usize) -> Result<Buffer> {
-        // What was laid out before the call holds what the nest computes in, whatever its elements were.
-        let dtype = if arg.prepared_for().is_some() { computes } else { arg.dtype() };
-        let first = arg.data().addr() % LINE;
-        let memory = AlignedBuffer::filled(first + arg.addresses().len(), 0)?;
-        let mut buffer = Buffer { dtype, memory, first, is_written: arg.is_mutable() };
-        let mut state = seed as u64;
-        for element in buffer.bytes_mut().chunks_exact_mut(dtype.bytes()) {
-            // The constants are Knuth's, of MMIX.
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let value = (128 + (state >> 57)) as f32 / 256.0;
-            match dtype {
-                DType::F32 => element.copy_from_slice(&value.to_ne_bytes()),
-                DType::F16 => element.copy_from_slice(&f16::from_f32(value).to_ne_bytes()),
-                DType::BF16 => element.copy_from_slice(&bf16::from_f32(value).to_ne_bytes()),
-                DType::F64 => element.copy_from_slice(&f64::from(value).to_ne_bytes()),
-                DType::U8 => element[0] = (state >> 56) as u8,
-                DType::I8 => element[0] = (state >> 57) as u8,
-                DType::I32 => element.copy_from_slice(&((state >> 52) as i32).to_ne_bytes()),
-            }
-        }
-        Ok(buffer)
-    }
-
-    /// Makes all elements negative, or positive. The sign is the upper bit of the last byte.
-    fn set_sign(&mut self, negative: bool) {
-        let bytes = self.dtype.bytes();
-        for element in self.bytes_mut().chunks_exact_mut(bytes) {
-            let upper = if cfg!(target_endian = "little") { bytes - 1 } else { 0 };
-            element[upper] = element[upper] & 0x7f | u8::from(negative) << 7;
-        }
-    }
-
-    /// Where calls find it. It is made of the allocation's own pointer, not of a slice, which the next slice would invalidate.
-    fn first_element(&mut self) -> *mut c_void {
-        self.memory.as_mut_ptr().wrapping_add(self.first).cast()
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.memory[self.first..]
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.memory[self.first..]
-    }
-
-    fn values(&self) -> impl Iterator<Item = f64> {
-        let dtype = self.dtype;
-        self.bytes().chunks_exact(dtype.bytes()).map(move |bytes| match (dtype, bytes) {
-            (DType::F32, &[a, b, c, d]) => f32::from_ne_bytes([a, b, c, d]).into(),
-            (DType::F64, &[a, b, c, d, e, f, g, h]) => f64::from_ne_bytes([a, b, c, d, e, f, g, h]),
-            (DType::F16, &[a, b]) => f16::from_ne_bytes([a, b]).to_f64(),
-            (DType::BF16, &[a, b]) => bf16::from_ne_bytes([a, b]).to_f64(),
-            (DType::U8, &[a]) => a.into(),
-            (DType::I8, &[a]) => (a as i8).into(),
-            (DType::I32, &[a, b, c, d]) => i32::from_ne_bytes([a, b, c, d]).into(),
-            _ => unreachable!("a chunk has the bytes of an element"),
-        })
     }
 }

@@ -23,7 +23,7 @@
 //! | `library`    | the version of `dietcode-core`                                                  | it is the same              |
 //! | `cpu`        | model and features of the CPU                                                   | both are the same           |
 //! | `op`         | the operation's name                                                            | it is the same              |
-//! | `key`        | the call's key as text: of a kernel the nest's hash and the threads too         | it is the same              |
+//! | `key`        | the call's key as text: of a kernel also its hash, and the threads or the device | it is the same              |
 //! | `candidates` | a hash of the candidates' names, which for micro-kernels stand for the schedule | all are, in the same order  |
 //! | `validators` | what [`TunableOp::validator`] said: versions of libraries, of a driver, of code | all are the same            |
 //! | `hash`       | a hash of what stands before it                                                 | it is that                  |
@@ -57,6 +57,7 @@
 use std::io::Write;
 
 mod budget;
+mod buffers;
 mod exploration;
 mod explore;
 mod fastest;

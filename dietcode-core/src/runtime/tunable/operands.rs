@@ -19,7 +19,7 @@ impl KernelOp {
     /// same sizes, layout and alignment, with the same number of threads. With the feature `compiler`.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Input`] if the text is no key of a call of this kernel, and the errors of a call.
+    /// [`crate::ErrorKind::Input`] if the text is no key of a call of this kernel in host memory, and the errors of a call.
     pub fn tune_key(&self, key: &str) -> Result<Report> {
         let other = |why: &str| Error::input(format!("{}: found the key `{key}`, {why}", self.name()));
         let signature = &self.kernel.signature;

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 use super::key::Key;
 use crate::Result;
 
+/// A thousand times what reading the clock takes.
+pub(super) const SAMPLE_TIME: Duration = Duration::from_micros(20);
+
 /// A kind of call: what its operands are, what its speed depends on, and how candidates are tried without a change to the caller's data.
 ///
 /// Candidates are tried on *proxies*: operands of the same sizes, layout and alignment in memory of their own. So an operand that is
@@ -30,6 +33,17 @@ pub trait Params: 'static {
 
     /// Whether there is anything to choose for a call. If not, the default runs.
     fn is_tuned(_call: &Self::Call<'_>) -> bool {
+        true
+    }
+
+    /// Whether candidates can be tried now. If not, the default runs, unless something is known already, and a later call is tuned.
+    fn can_be_tried(_call: &Self::Call<'_>) -> bool {
+        true
+    }
+
+    /// Whether a call is like the one that a proxy was made of also in what no key has, such as the stream whose state
+    /// [`can_be_tried`](Params::can_be_tried) asks for.
+    fn is_of(_proxy: &Self::Proxy, _call: &Self::Call<'_>) -> bool {
         true
     }
 
@@ -73,6 +87,19 @@ pub trait Params: 'static {
     /// The time, once all calls on the proxy have ended: that of the clock, unless calls end behind their return, as those on devices do.
     fn now(_proxy: &mut Self::Proxy) -> Duration {
         Self::clock()
+    }
+
+    /// Whether all that was called before the last [`now`](Params::now) has ended well.
+    ///
+    /// # Errors
+    /// That of a call which failed behind its return, as those on devices do.
+    fn ended(_proxy: &mut Self::Proxy) -> Result<()> {
+        Ok(())
+    }
+
+    /// How long a sample is at least: many times what [`now`](Params::now) takes.
+    fn sample_time(_proxy: &Self::Proxy) -> Duration {
+        SAMPLE_TIME
     }
 
     /// The time, whatever is under way: since the first time that somebody asked.

@@ -216,6 +216,7 @@ impl<P: Params> TunableOp<P> {
         };
         if let Mode::Explore(budget) = mode
             && exploration::is_asked()
+            && P::can_be_tried(call)
         {
             self.explore(call, &key, entry, budget)?;
         }
@@ -252,7 +253,7 @@ impl<P: Params> TunableOp<P> {
             drop(entry.begin(UNTUNED, DEFAULT));
             return Ok(entry.chosen().unwrap_or(DEFAULT));
         }
-        if !tune || !entry.is(UNTUNED) {
+        if !tune || !entry.is(UNTUNED) || !P::can_be_tried(call) {
             if is_recorded
                 && !tune
                 && entry.is(UNTUNED)

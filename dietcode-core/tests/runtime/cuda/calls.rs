@@ -1,7 +1,6 @@
 //! One call for all places: where the tensors are decides what carries it out.
 
 use dietcode_core::runtime::cuda::{CudaTensor, Device};
-use dietcode_core::runtime::tunable::{KernelOp, tuning};
 use dietcode_core::runtime::{Arg, Input, Kernel, Output, Tensor};
 use dietcode_core::{Error, ErrorKind, Result, f16};
 
@@ -43,22 +42,6 @@ fn tensors_say_where_a_call_runs() {
     call(&fake::LOST, &x, w.view(), &mut y).unwrap();
     assert_eq!(y.as_slice(), expected(5, 3, 2));
     assert_eq!(on(&Device::cuda_host(), &fake::WHOLE, 5, 3, 2).unwrap(), expected(5, 3, 2));
-}
-
-#[test]
-fn a_call_on_a_device_is_the_dispatchers_whether_tuning_is_on_or_off() {
-    let device = Device::cuda_host();
-    let op = KernelOp::new(&fake::WHOLE, |_| panic!("the nest is for host memory"));
-    let (x, w) = (data(&[5, 3]), data(&[2, 3]));
-    let [of_x, of_w] = [&x, &w].map(|tensor| CudaTensor::upload(&device, tensor).unwrap());
-    for on in [false, true] {
-        let mut y = CudaTensor::<f32>::uninitialised(&device, &[5, 2]).unwrap();
-        let mut args = [Input::from(&of_x).into(), Input::from(&of_w).into(), Output::from(&mut y).into()];
-        tuning::scope(on, || op.call_args(&mut args)).unwrap();
-        drop(args);
-        assert_eq!(y.download().unwrap().as_slice(), expected(5, 3, 2));
-    }
-    assert!(op.reports().is_empty(), "no key is of a device: nothing is tuned there");
 }
 
 #[test]

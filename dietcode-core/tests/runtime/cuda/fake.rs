@@ -139,7 +139,7 @@ const fn micro_kernel(name: &'static str, launches: &'static [CudaLaunch]) -> Cu
 const COVER: fn(&[i64]) -> i64 = |shape| shape[0].saturating_add(ROWS - 1) / ROWS;
 const CUBIN: CudaImage<'static> = CudaImage { bytes: &[0; 8], capabilities: &[(8, 0), (9, 0)], ptx: None };
 
-static ROWS_OF_TABLE: [CudaMicroKernel; 9] = [
+pub(crate) static ROWS_OF_TABLE: [CudaMicroKernel; 9] = [
     micro_kernel("whole", &[launch("whole", COVER, Some(whole))]),
     micro_kernel("persistent", &[CudaLaunch { persistent: true, ..launch("whole", COVER, Some(whole)) }]),
     CudaMicroKernel {

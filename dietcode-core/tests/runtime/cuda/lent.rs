@@ -1,16 +1,17 @@
 //! Calls of a program in C with a device's number, a stream and addresses.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::Path;
-use std::process::Command;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use dietcode_core::abi::{CUDA_HOST, Status};
 use dietcode_core::runtime::Kernel;
 use dietcode_core::runtime::cuda::Device;
 use dietcode_core::runtime::exported::{self, Operand};
-use libloading::{Library, Symbol};
+#[cfg(target_os = "linux")]
+use libloading::Symbol;
 
+#[cfg(target_os = "linux")]
+use super::driver::Driver;
 use super::fake;
 use crate::exported::{said, tensor};
 use crate::fake::{GOOD, expected};
@@ -90,59 +91,31 @@ fn a_device_that_is_not_there_is_told() {
     assert!(said().starts_with(&expected), "{}", said());
 }
 
-/// Set in the process that finds the driver of `driver.c`.
-const WITH_DRIVER: &str = "DIETCODE_TEST_DRIVER";
-
 #[test]
 #[cfg(target_os = "linux")]
 fn the_driver_is_asked_for_the_streams_and_addresses_of_the_caller() {
-    if std::env::var_os(WITH_DRIVER).is_some() {
-        return with_driver();
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runtime/cuda/driver.c");
-    for name in ["libcuda.so", "libcuda.so.1"] {
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-o"]).arg(folder.path().join(name)).arg(&source);
-        assert!(compiler.status().unwrap().success());
-    }
     let name = "cuda::lent::the_driver_is_asked_for_the_streams_and_addresses_of_the_caller";
-    let mut again = Command::new(std::env::current_exe().unwrap());
-    let output = again.args(["--exact", name]).env(WITH_DRIVER, "1").env("LD_LIBRARY_PATH", folder.path()).output();
-    let said = output.map(|output| [output.stdout, output.stderr].concat()).unwrap();
-    let said = String::from_utf8_lossy(&said);
-    assert!(said.contains("1 passed"), "{said}");
-}
-
-#[cfg(target_os = "linux")]
-fn with_driver() {
-    // SAFETY: it is that of `driver.c`, whose functions have these types; cudarc finds it by its other name.
-    let driver = unsafe { Library::new("libcuda.so") }.unwrap();
-    // SAFETY: as above.
-    let (current, set_current, notes): (
+    let Some(driver) = Driver::of_test(name) else { return };
+    // SAFETY: it is that of `driver.c`, whose functions have these types.
+    let (current, set_current): (
         Symbol<'_, unsafe extern "C" fn(*mut *mut c_void) -> c_int>,
         Symbol<'_, unsafe extern "C" fn(*mut c_void) -> c_int>,
-        Symbol<'_, unsafe extern "C" fn() -> *const c_char>,
     ) = unsafe {
-        let [current, set_current, notes] = [c"cuCtxGetCurrent", c"cuCtxSetCurrent", c"driver_notes"];
-        (driver.get(current).unwrap(), driver.get(set_current).unwrap(), driver.get(notes).unwrap())
+        let [current, set_current] = [c"cuCtxGetCurrent", c"cuCtxSetCurrent"];
+        (driver.library.get(current).unwrap(), driver.library.get(set_current).unwrap())
     };
     let place = |address: usize| ptr::without_provenance::<f32>(address);
     let [own, stream] = [0x999, 0x40].map(ptr::without_provenance_mut::<c_void>);
     // SAFETY: as above.
     unsafe { set_current(own) };
-    let mut seen = 0;
-    let mut asked = |kernel, [x, w, y]: [usize; 3], device, stream| {
+    let asked = |kernel, [x, w, y]: [usize; 3], device, stream| {
         let operands = [tensor(place(x), &[2, 3], &[]), tensor(place(w), &[4, 3], &[]), tensor(place(y), &[2, 4], &[])];
         let status = call(kernel, operands, device, stream);
         let mut context = ptr::null_mut();
         // SAFETY: as above.
         unsafe { current(&mut context) };
         assert_eq!(context, own, "the thread's context is what it was");
-        // SAFETY: it is a text.
-        let all = unsafe { CStr::from_ptr(notes()) }.to_str().unwrap().to_owned();
-        let new = all[seen..].to_owned();
-        seen = all.len();
+        let new = driver.notes();
         if status == Status::Ok as c_int { Ok(new) } else { Err((status, said(), new)) }
     };
     let [first, second] = [[0x10000, 0x11000, 0x12000], [0x20000, 0x21000, 0x22000]];

@@ -3,6 +3,8 @@ mod calls;
 #[cfg(feature = "compiler")]
 mod compiled;
 mod devices;
+#[cfg(target_os = "linux")]
+mod driver;
 mod fake;
 mod launches;
 mod lent;
@@ -10,3 +12,4 @@ mod names;
 #[cfg(feature = "compiler")]
 mod registry;
 mod tensors;
+mod tuned;

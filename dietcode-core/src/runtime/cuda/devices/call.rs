@@ -25,27 +25,27 @@ pub(in crate::runtime) unsafe fn call(
     args: &mut [Arg<'_>],
 ) -> Result<()> {
     let micro_kernel = row(name, source, shape, context.capability)?;
+    let device = Device { context, stream: stream(args) };
     // SAFETY: as the caller vouches; the build script vouches for the table.
-    unsafe { run(name, micro_kernel, context, shape, args) }
+    unsafe { run(name, micro_kernel, &device, shape, args) }
 }
 
-/// Launches a micro-kernel on the stream of the output.
+/// Launches a micro-kernel on a device's stream, that of the output.
 ///
 /// # Safety
 /// As for [`call`], and the micro-kernel is one of that kernel.
 pub(in crate::runtime) unsafe fn run(
     name: &str,
     micro_kernel: &'static CudaMicroKernel,
-    context: &'static Context,
+    device: &Device,
     shape: &[i64],
     args: &mut [Arg<'_>],
 ) -> Result<()> {
-    let device = Device { context, stream: stream(args) };
-    let kernel = LoadedKernel::cached(&device, name, micro_kernel)?;
+    let kernel = LoadedKernel::cached(device, name, micro_kernel)?;
     let blocks: Vec<i64> = micro_kernel.launches.iter().map(|launch| (launch.blocks)(shape)).collect();
     let workspace_bytes = (micro_kernel.workspace_bytes)(shape);
     // SAFETY: as the caller vouches.
-    unsafe { launch(&device, &kernel, Extent { shape, blocks: &blocks, workspace_bytes }, args) }
+    unsafe { launch(device, &kernel, Extent { shape, blocks: &blocks, workspace_bytes }, args) }
 }
 
 /// The row of a kernel's table that serves a shape.
@@ -69,7 +69,7 @@ pub(in crate::runtime) fn row(
 }
 
 /// That of the output, or else of an input; none on the emulated device.
-fn stream(args: &[Arg<'_>]) -> Option<Arc<CudaStream>> {
+pub(super) fn stream(args: &[Arg<'_>]) -> Option<Arc<CudaStream>> {
     let outputs_first = args.iter().filter(|arg| arg.is_mutable()).chain(args);
     let mut memories = outputs_first.map(Arg::memory);
     memories.find_map(|memory| if let Memory::Device(_, resident) = memory { resident.stream().cloned() } else { None })

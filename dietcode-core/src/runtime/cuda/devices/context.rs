@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use cudarc::driver::{CudaContext, DriverError};
 
 use super::emulated;
@@ -25,6 +26,9 @@ pub(in crate::runtime) struct Context {
     /// As its maker calls it.
     pub(super) model: String,
     pub(super) capability: (u32, u32),
+    /// The CUDA version of the driver, 1000 · major + 10 · minor; 0 of the emulated device.
+    driver_version: i32,
+    kind: OnceLock<(u64, String)>,
     pub(super) limits: Limits,
     /// Whether an image that does not serve the capability is refused; without it, emulated code runs whatever it is for.
     pub(super) checks_images: bool,
@@ -92,10 +96,14 @@ fn ask(driver: &Arc<CudaContext>) -> Result<Context, DriverError> {
         attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
         attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
     );
+    let mut driver_version = 0;
+    // SAFETY: the pointer is to an int.
+    unsafe { sys::cuDriverGetVersion(&raw mut driver_version) }.result()?;
     Ok(Context {
         name: DeviceName::Cuda(driver.ordinal()),
         model: driver.name()?,
         capability,
+        driver_version,
         limits,
         checks_images: true,
         driver: Some(Arc::clone(driver)),
@@ -108,12 +116,32 @@ fn emulated(like: Option<(u32, u32)>) -> Context {
         name: DeviceName::CudaHost,
         model: "emulated CUDA device".to_owned(),
         capability: like.unwrap_or(emulated::CAPABILITY),
+        driver_version: 0,
+        kind: OnceLock::new(),
         limits: emulated::LIMITS,
         checks_images: like.is_some(),
         driver: None,
         loaded: Mutex::default(),
         workspaces: Workspaces::default(),
         last_launch: Mutex::default(),
+    }
+}
+
+impl Context {
+    /// What the speed of kernels depends on, as a number and as text without spaces: capability, model, how many multiprocessors there are, and
+    /// the CUDA version of the driver, which compiles PTX. Devices that do not differ in that share it.
+    pub(in crate::runtime) fn kind(&self) -> &(u64, String) {
+        self.kind.get_or_init(|| {
+            let (major, minor) = self.capability;
+            let model = self.model.split_whitespace().collect::<Vec<_>>().join("_");
+            // The emulated device that checks no images runs what others refuse.
+            let unchecked = if self.checks_images { "" } else { "/unchecked" };
+            let units = self.limits.multiprocessors;
+            let text = format!("sm_{major}{minor}/{model}/{units}/{}{unchecked}", self.driver_version);
+            let mut hasher = DefaultHasher::new();
+            text.hash(&mut hasher);
+            (hasher.finish(), text)
+        })
     }
 }
 

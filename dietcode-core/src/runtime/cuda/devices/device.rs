@@ -10,6 +10,7 @@ use super::context::Context;
 use super::failure;
 use super::limits::Limits;
 use crate::runtime::cuda::name::DeviceName;
+use crate::runtime::cuda::table::CudaMicroKernel;
 use crate::{Error, Result};
 
 /// A CUDA device with one of its streams, or the emulated device.
@@ -141,6 +142,13 @@ impl Device {
             Some(stream) => self.told("cannot wait for its kernels", stream.synchronize()),
             None => Ok(()),
         }
+    }
+
+    /// Whether a micro-kernel has code for it.
+    pub(in crate::runtime) fn has_code(&self, micro_kernel: &CudaMicroKernel) -> bool {
+        let serves = || micro_kernel.image.is_some_and(|image| image.serves(self.capability()));
+        let is_emulated = || micro_kernel.launches.iter().all(|launch| launch.host.is_some());
+        (!self.context.checks_images || serves()) && (self.stream.is_some() || is_emulated())
     }
 
     pub(super) fn told<T>(&self, what: &str, result: Result<T, DriverError>) -> Result<T> {

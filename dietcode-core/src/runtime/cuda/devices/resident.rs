@@ -12,8 +12,10 @@ pub(in crate::runtime) enum Resident<'a> {
     Read(CudaView<'a, u8>),
     /// An output.
     Write(CudaViewMut<'a, u8>),
-    /// Memory of a program in another language, which orders all uses of it by this stream, its own too.
+    /// Memory of a program in another language, which orders all uses of it by this stream, its own too. The stream may end after the call.
     Lent(Arc<CudaStream>),
+    /// Memory all uses of which are ordered by this stream, which stays.
+    Ordered(Arc<CudaStream>),
 }
 
 impl Resident<'_> {
@@ -24,6 +26,7 @@ impl Resident<'_> {
             Resident::Read(view) => Resident::Read(view.slice(..)),
             Resident::Write(view) => Resident::Read(view.slice(..)),
             Resident::Lent(stream) => Resident::Lent(Arc::clone(stream)),
+            Resident::Ordered(stream) => Resident::Ordered(Arc::clone(stream)),
         }
     }
 
@@ -34,6 +37,7 @@ impl Resident<'_> {
             Resident::Read(view) => Resident::Read(view.slice(..)),
             Resident::Write(view) => Resident::Write(view.slice_mut(..)),
             Resident::Lent(stream) => Resident::Lent(Arc::clone(stream)),
+            Resident::Ordered(stream) => Resident::Ordered(Arc::clone(stream)),
         }
     }
 
@@ -43,14 +47,14 @@ impl Resident<'_> {
             Resident::Emulated => None,
             Resident::Read(view) => Some(view.stream()),
             Resident::Write(view) => Some(view.stream()),
-            Resident::Lent(stream) => Some(stream),
+            Resident::Lent(stream) | Resident::Ordered(stream) => Some(stream),
         }
     }
 
     /// Makes a stream wait until the memory may be used. What is returned, when dropped, lets others wait for that use.
     pub(super) fn use_on<'s>(&'s mut self, stream: &'s CudaStream) -> Option<SyncOnDrop<'s>> {
         match self {
-            Resident::Emulated | Resident::Lent(_) => None,
+            Resident::Emulated | Resident::Lent(_) | Resident::Ordered(_) => None,
             Resident::Read(view) => Some(view.device_ptr(stream).1),
             Resident::Write(view) => Some(view.device_ptr_mut(stream).1),
         }

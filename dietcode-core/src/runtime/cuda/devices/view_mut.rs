@@ -7,13 +7,15 @@ use std::ops::Range;
 use cudarc::driver::{self, DevicePtr, DeviceSlice};
 
 use super::context::Context;
+use super::device::Device;
+use super::in_use::InUse;
 use super::resident::Resident;
 use super::tensor::CudaTensor;
 use super::view::CudaView;
-use crate::Result;
 use crate::runtime::cuda::memory::Memory;
 use crate::runtime::layout::{Layout, shaped};
 use crate::runtime::{Arg, Element};
+use crate::{Error, Result};
 
 /// A tensor in device memory, borrowed for writing: row-major, with rows that need not be adjacent. Nothing is copied, and
 /// what lies between the rows is left alone.
@@ -90,6 +92,12 @@ impl<'a, T: Element> CudaViewMut<'a, T> {
 }
 
 impl<'a, T> CudaViewMut<'a, T> {
+    /// The first element's address, for launches of a program's own on a device's stream: that waits for whoever uses the memory on another one,
+    /// and others wait for it once what is returned is dropped, behind the launches.
+    pub fn address_on<'s>(&'s mut self, device: &'s Device) -> (u64, InUse<'s>) {
+        (self.arg.data().expose_provenance() as u64, InUse::on(device, self.arg.memory_mut()))
+    }
+
     pub(in crate::runtime) fn into_arg(self) -> Arg<'a> {
         self.arg
     }
@@ -98,6 +106,15 @@ impl<'a, T> CudaViewMut<'a, T> {
 impl<'a, T: Element> From<&'a mut CudaTensor<T>> for CudaViewMut<'a, T> {
     fn from(tensor: &'a mut CudaTensor<T>) -> Self {
         tensor.view_mut()
+    }
+}
+
+impl<'a, T: Element> TryFrom<Arg<'a>> for CudaViewMut<'a, T> {
+    type Error = Error;
+
+    /// The output, if its elements are of that type and on a device.
+    fn try_from(arg: Arg<'a>) -> Result<Self> {
+        arg.device_tensor::<T>(true).map(Self::from_arg)
     }
 }
 
