@@ -70,9 +70,13 @@ fn without(schedule: &Schedule, lane: &Name, guard: &Guard, update: &Expr) -> Op
     (lane_step == 1 && all && is_neutral).then(|| update.map(&mut { masked }))
 }
 
-/// Whether lanes along a sum's axis need no copies at its end: zeros there change nothing, and all that moves along it can be masked.
-pub(crate) fn serves_lanes(block: &Block, axis: &Name) -> bool {
-    let moves = |e: &Expr| matches!(e, Expr::Load(_, index) if index.iter().any(|e| e.uses(axis)));
+/// Whether lanes along a sum's axis need no copies at its end: zeros there change nothing, and all that moves along it can be masked, but for
+/// what is packed, which has zeros there.
+pub(crate) fn serves_lanes(block: &Block, axis: &Name, is_packed: impl Fn(&Name) -> bool) -> bool {
+    let moves = |e: &Expr| match e {
+        Expr::Load(buffer, index) => !is_packed(&buffer.name) && index.iter().any(|e| e.uses(axis)),
+        _ => false,
+    };
     let masked = |reduction: &Reduction| !reduction.update.any(&mut |e| moves(e) && !lies_along(e, axis));
     is_padded_by(block, axis, 0.0) && block.reduction.as_ref().is_some_and(masked)
 }

@@ -113,7 +113,9 @@ fn tiled(
     reorder(&mut partial, loops, structure, variant);
     partial.instructions.extend(variant.dot.iter().map(|(dot, _)| Instruction::Tensorize((*dot).into())));
     accumulate(&mut partial, block);
-    let in_place = variant.shares_sum(block) && variant.vector.iter().any(|axis| serves_lanes(block, axis));
+    let is_packed = |tensor: &Name| variant.packed.contains(tensor);
+    let serves = |axis: &Name| serves_lanes(block, axis, is_packed);
+    let in_place = variant.shares_sum(block) && variant.vector.iter().any(serves);
     for tensor in reads.names() {
         let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
             let is_padded = |level: &Level| is_of_tile(*level) || *level == Level::Split;

@@ -291,7 +291,9 @@ impl Tiled {
         let mut stages = vec![(tile, around_tile)];
         let ragged = schedule.ragged();
         // Lanes that share a sum need no view: what they load is masked at its end.
-        let is_masked = |(axis, levels): &(Name, Levels)| levels.lanes.is_some() && serves_lanes(&schedule.block, axis);
+        let is_packed = |tensor: &Name| self.pack.iter().any(|name| **name == **tensor);
+        let serves = |axis: &Name| serves_lanes(&schedule.block, axis, is_packed);
+        let is_masked = |(axis, levels): &(Name, Levels)| levels.lanes.is_some() && serves(axis);
         let in_place = reduce.iter().any(is_masked);
         let has_lanes = spatial.iter().chain(reduce).any(|(_, levels)| levels.lanes.is_some());
         let of_vectors = has_lanes && schedule.dot.is_none();

@@ -120,7 +120,7 @@ impl Tiled {
 /// each tile of rows, so that few rows read it once.
 fn streaming(program: &Program, target: &CpuTarget) -> Option<Tiled> {
     let block = &program.blocks[0];
-    let sum = &block.iters_of(Role::Reduce).last().filter(|iter| serves_lanes(block, &iter.name))?.name;
+    let sum = &block.iters_of(Role::Reduce).last().filter(|iter| serves_lanes(block, &iter.name, |_| false))?.name;
     block.update_reads().iter().find(|(_, index)| index.iter().any(|e| e.uses(sum)))?;
     if program.reads_prepared_along(block, sum) {
         return None;
