@@ -178,9 +178,8 @@ impl CudaCompiler {
                 (compiled.map_err(|e| refused(&e))?, format!("nvcc {}", nvcc.version()))
             }
             (None, How::Nvrtc) => {
-                let image = nvrtc::compile(&unit.source, DEVICE_HEADERS, self.capability, &[]);
-                let image = image.map_err(|e| refused(&e))?;
-                (Compiled { image, report: Vec::new() }, "NVRTC".to_owned())
+                let compiled = nvrtc::compile(&unit.source, DEVICE_HEADERS, self.capability, &[]);
+                (compiled.map_err(|e| refused(&e))?, "NVRTC".to_owned())
             }
             (None, How::Nothing(why)) => {
                 return Err(Failure::Compile { message: format!("it is not among the images, and {why}") });
