@@ -7,7 +7,7 @@ use dietcode::core::codegen::cuda::{self, CudaLaunch, CudaUnit};
 use dietcode::core::frontend;
 use dietcode::core::ir::{Expr, Name};
 use dietcode::core::machine::cuda::DeviceLimits;
-use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaHarness};
+use dietcode::core::measure::cuda::{Built, CudaCompiler, CudaDevice, CudaHarness};
 use dietcode::core::measure::{Failure, Implementation, Instance, Limits, Timing};
 use dietcode::core::reference::Arithmetic;
 use dietcode::core::sketch::Blocked;
@@ -63,7 +63,7 @@ fn whatever_a_micro_kernel_does_the_others_are_measured() {
     let def = def();
     let mut harness = harness(&def, device);
     let instance = Instance::of(&def, &[45]).unwrap();
-    let units = [
+    let mut units = vec![
         unit("right", "if (i < N) y[i] = 2 * x[i];"),
         unit("wrong", "if (i < N) y[i] = i == 40 ? 3 * x[i] : 2 * x[i];"),
         unit("lazy", "if (i + 1 < N) y[i] = 2 * x[i];"),
@@ -75,13 +75,17 @@ fn whatever_a_micro_kernel_does_the_others_are_measured() {
         unit("misled", "if (threadIdx.x > 3) __syncthreads();"),
         unit("also_right", "if (i < N) y[i] = x[i] + x[i];"),
     ];
-    let implementations: Vec<Implementation> = units
-        .iter()
-        .map(|unit| {
-            let built = compiler.build_one(unit).unwrap_or_else(|failure| panic!("{}: {failure}", unit.name));
-            Implementation::launched(&built, &def, &instance.shape).unwrap()
-        })
-        .collect();
+    // Kernels of few libraries, since a compiler gets all of them; it refuses one.
+    let refused = units.len() / 2;
+    units.insert(refused, unit("refused", "missing(x, y);"));
+    let mut built = compiler.build_together(&units);
+    let failure = built.remove(refused).unwrap_err();
+    assert!(matches!(&failure, Failure::Compile { message } if message.contains("missing")), "{failure}");
+    let launched = |built: Result<Built, Failure>| {
+        let built = built.unwrap_or_else(|failure| panic!("{failure}"));
+        Implementation::launched(&built, &def, &instance.shape).unwrap()
+    };
+    let implementations: Vec<Implementation> = built.into_iter().map(launched).collect();
     let outcomes = harness.measure_with_gap(&instance, 0, implementations, Timing::warm(3, 0.0, 1.0)).unwrap();
     let kinds: Vec<&str> =
         outcomes.iter().map(|outcome| outcome.as_ref().map_or_else(Failure::kind, |_| "measured")).collect();

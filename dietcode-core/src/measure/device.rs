@@ -97,6 +97,11 @@ pub trait Device: fmt::Debug {
     /// Compiles micro-kernels, on any thread.
     fn compiler(&self, purpose: Purpose) -> Compile;
 
+    /// How many micro-kernels a compiler is given together at most: as many as it takes less time for than one by one.
+    fn together(&self) -> usize {
+        1
+    }
+
     /// How compiled code is called at an instance.
     ///
     /// # Errors
@@ -142,12 +147,12 @@ impl dyn Device + '_ {
     /// Why it has no code.
     pub fn compile(&self, micro_kernel: &MicroKernel, purpose: Purpose) -> Result<Code, Failure> {
         let _doing = doing(format!("compiling a micro-kernel of `{}`", self.def().name));
-        self.compiler(purpose)(micro_kernel)
+        self.compiler(purpose)(std::slice::from_ref(micro_kernel)).pop().unwrap_or(Err(Failure::Stopped))
     }
 
     /// Starts compiling micro-kernels, to be taken one after the other.
     pub fn build(&self, micro_kernels: Vec<MicroKernel>, purpose: Purpose) -> Building {
-        Building::start(self.compiler(purpose), self.cores(), micro_kernels)
+        Building::start(self.compiler(purpose), self.cores(), micro_kernels, self.together())
     }
 
     /// The CPU, if it is one.

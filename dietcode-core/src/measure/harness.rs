@@ -8,6 +8,7 @@ use std::time::Duration;
 use dietcode_syntax::KernelDef;
 
 use super::baselines::{BlasLibrary, peak, stream};
+use super::building::one_by_one;
 use super::{
     Builder, Code, Compile, Device, Failure, Form, Implementation, Instance, Interrupt, Job, Limits, Machine, Measured,
     Oracle, Purpose, Runner, Subject, Timing, Unit,
@@ -144,7 +145,7 @@ impl Device for CpuHarness {
     fn compiler(&self, purpose: Purpose) -> Compile {
         let (def, program, builder) = (self.def().clone(), self.program().clone(), Arc::clone(&self.builder));
         let (target, march) = (self.target().clone(), self.cpu.march.clone());
-        Arc::new(move |micro_kernel| {
+        one_by_one(move |micro_kernel| {
             let failed = |e: Error| Failure::Compile { message: e.to_string() };
             let parametric = match purpose {
                 Purpose::Screening => micro_kernel.parametric(&program, &target).map_err(failed)?,
@@ -275,7 +276,8 @@ mod tests {
         };
         let before = harness.builder.compiled();
         let made = |purpose| {
-            [6, 7].map(|size| match harness.compiler(purpose)(&of_size(size)) {
+            let device: &dyn Device = &harness;
+            [6, 7].map(|size| match device.compile(&of_size(size), purpose) {
                 Ok(Code::Cpu(unit)) => unit,
                 other => panic!("{other:?}"),
             })

@@ -34,6 +34,8 @@ pub mod worker;
 
 pub use crate::instance::Instance;
 pub use builder::{Builder, Form, Purpose, Unit};
+#[cfg(test)]
+pub(crate) use building::one_by_one;
 pub use building::{Building, Compile};
 pub use clock::Clock;
 pub use comparison::{Baselines, Comparison, Finalist, Standing, compare};

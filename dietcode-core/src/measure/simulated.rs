@@ -1,17 +1,16 @@
 //! A device that carries nothing out: each micro-kernel takes as long as a function says, on a clock of the device's own.
 
 use std::fmt;
-use std::sync::Arc;
 
 use dietcode_syntax::KernelDef;
 
+use super::building::one_by_one;
 use super::turns::by_turns;
 use super::{
     Clock, Code, Compile, Device, Failure, Implementation, Instance, Machine, Measured, Purpose, Sample, Subject,
     Timing,
 };
 use crate::machine::Target;
-use crate::sketch::MicroKernel;
 use crate::{Error, Result};
 
 /// Seconds of a call of a micro-kernel (its name) at an instance and a setting, or how it fails.
@@ -102,7 +101,7 @@ impl Device for SimulatedDevice {
     }
 
     fn compiler(&self, _: Purpose) -> Compile {
-        Arc::new(|micro_kernel: &MicroKernel| Ok(Code::Simulated(micro_kernel.name())))
+        one_by_one(|micro_kernel| Ok(Code::Simulated(micro_kernel.name())))
     }
 
     fn implementation(&mut self, code: &Code, _: &Instance) -> Result<Implementation> {

@@ -17,7 +17,7 @@ use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::measure::{
     Clock, Code, Compile, Device, Failure, Implementation, Instance, Measured, Purpose, SimulatedDevice, Subject,
-    Timing,
+    Timing, one_by_one,
 };
 use crate::parallel::lock;
 use crate::schedule::{Instruction, Size};
@@ -318,7 +318,7 @@ impl Device for Keeping {
 
     fn compiler(&self, purpose: Purpose) -> Compile {
         let (compile, compiled, builds) = (self.device.compiler(purpose), Arc::clone(&self.compiled), self.builds);
-        Arc::new(move |micro_kernel| {
+        one_by_one(move |micro_kernel| {
             let halves =
                 |i: &Instruction| matches!(i, Instruction::Partition { halvings, .. } if *halvings != Size::int(0));
             let halved = micro_kernel.trace.instructions.iter().any(halves);
@@ -326,7 +326,7 @@ impl Device for Keeping {
             if halved && purpose == Purpose::Final && !builds {
                 return Err(Failure::Compile { message: "too many edges".to_owned() });
             }
-            compile(micro_kernel)
+            compile(std::slice::from_ref(micro_kernel)).remove(0)
         })
     }
 

@@ -1,4 +1,4 @@
-//! What a compiled kernel will use of a device, as `ptxas -v` says it.
+//! What a compiled kernel will use of a device, as `ptxas -v` says it, under nvcc and under NVRTC.
 
 use std::str::FromStr;
 
@@ -79,7 +79,9 @@ struct Kernel {
 impl Kernel {
     /// Takes in a line, whose part after `ptxas info :` is `info`; the last of a kernel's lines completes the report.
     fn read(&mut self, line: &str, info: Option<&str>) -> Option<KernelReport> {
-        let text = info.unwrap_or(line).trim();
+        // Under NVRTC a line that goes on begins with the program's name and a point.
+        let more = || line.strip_prefix("ptxas").and_then(|rest| rest.trim_start().strip_prefix('.'));
+        let text = info.or_else(more).unwrap_or(line).trim();
         if let Some(function) = text.strip_prefix("Function properties for ") {
             self.own = function == self.symbol;
         } else if self.own && text.contains(" bytes stack frame") {

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::images::Images;
+use super::images::{Images, Made};
 use super::{CudaDevice, nvrtc};
 use crate::codegen::cuda::CudaUnit;
 use crate::codegen::cuda::headers::{self, DEVICE_HEADERS, HOST_HEADERS};
@@ -26,7 +26,8 @@ pub struct CudaCompiler {
     images: Option<Images>,
     capability: ComputeCapability,
     folder: Scratch,
-    built: AtomicUsize,
+    /// How many files there are in it.
+    files: AtomicUsize,
 }
 
 /// What there is to compile with.
@@ -47,7 +48,7 @@ enum How {
 pub struct Built {
     /// What launching it takes.
     pub unit: CudaUnit,
-    /// The image, or, for the emulated device, the shared library.
+    /// The image, or, for the emulated device, the shared library; what was compiled together shares it.
     pub image: PathBuf,
     /// What the compiler says of its kernels; empty if it has no report.
     pub report: Vec<KernelReport>,
@@ -55,7 +56,7 @@ pub struct Built {
     pub toolchain: String,
 }
 
-/// Longer than any sane kernel compiles.
+/// Longer than any sane micro-kernel compiles.
 const LIMIT: Duration = Duration::from_secs(120);
 
 impl CudaCompiler {
@@ -67,7 +68,7 @@ impl CudaCompiler {
         let how = match device {
             CudaDevice::Emulated => How::Host(HostCompiler::find()?),
             CudaDevice::Cuda(_) => match Nvcc::find() {
-                Ok(nvcc) => How::Nvcc(Box::new(nvcc.with_limit(LIMIT))),
+                Ok(nvcc) => How::Nvcc(Box::new(nvcc)),
                 Err(_) if nvrtc::available() => How::Nvrtc,
                 Err(error) if images.is_some() => How::Nothing(error.to_string()),
                 Err(error) => {
@@ -93,7 +94,7 @@ impl CudaCompiler {
     /// # Errors
     /// As [`Nvcc::find`], or if there is no C++ compiler.
     pub fn reporting(capability: ComputeCapability) -> Result<CudaCompiler> {
-        let nvcc = Box::new(Nvcc::find()?.with_limit(LIMIT));
+        let nvcc = Box::new(Nvcc::find()?);
         let host = HostCompiler::find()?;
         let nvdisasm = Nvdisasm::find(&nvcc).ok();
         let compiler = CudaCompiler::new(How::Reporting(host.clone(), nvcc, nvdisasm), capability, None)?;
@@ -106,7 +107,7 @@ impl CudaCompiler {
         let no_folder = |e| Error::unavailable("cannot make a folder for compiled candidates").caused_by(e);
         let folder = Scratch::new()?;
         headers::write(folder.path(), HOST_HEADERS).map_err(no_folder)?;
-        Ok(CudaCompiler { how, images, capability, folder, built: AtomicUsize::new(0) })
+        Ok(CudaCompiler { how, images, capability, folder, files: AtomicUsize::new(0) })
     }
 
     /// The limits of the device.
@@ -159,49 +160,96 @@ impl CudaCompiler {
     /// # Errors
     /// What the compiler says, as it stands in a record.
     pub fn build_one(&self, unit: &CudaUnit) -> Result<Built, Failure> {
-        let stem = format!("{}-{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
-        let (compiled, toolchain) = match (self.image(unit), &self.how) {
-            (Some(found), _) => found,
-            (None, How::Host(compiler)) => return self.emulated(unit, compiler, &stem),
-            (None, How::Reporting(compiler, nvcc, nvdisasm)) => {
-                let mut compiled =
-                    nvcc.compile(&unit.source, &[self.capability], DEVICE_HEADERS).map_err(|e| refused(&e))?;
-                nvdisasm
-                    .iter()
-                    .try_for_each(|nvdisasm| nvdisasm.count(&mut compiled).map(drop))
-                    .map_err(|e| refused(&e))?;
-                let toolchain = format!("nvcc {}", nvcc.version());
-                return Ok(Built { report: compiled.report, toolchain, ..self.emulated(unit, compiler, &stem)? });
+        self.build_together(std::slice::from_ref(unit)).remove(0)
+    }
+
+    /// Compiles several by one run of each compiler, which starts and reads headers once; one result each, in order. Of those that are
+    /// refused together each half has a run of its own, so that in the end none fails but for itself.
+    pub fn build_together(&self, units: &[CudaUnit]) -> Vec<Result<Built, Failure>> {
+        match self.build_as_one(units) {
+            Ok(built) => built.into_iter().map(Ok).collect(),
+            Err(failure) if units.len() == 1 => vec![Err(failure)],
+            Err(_) => {
+                let (first, second) = units.split_at(units.len() / 2);
+                [first, second].into_iter().flat_map(|half| self.build_together(half)).collect()
             }
-            (None, How::Nvcc(nvcc)) => {
-                let compiled = nvcc.compile(&unit.source, &[self.capability], DEVICE_HEADERS);
-                (compiled.map_err(|e| refused(&e))?, format!("nvcc {}", nvcc.version()))
+        }
+    }
+
+    /// Compiles all but those that were made elsewhere into one image.
+    fn build_as_one(&self, units: &[CudaUnit]) -> Result<Vec<Built>, Failure> {
+        let images = units.iter().map(|unit| self.image(unit)).collect::<Result<Vec<_>, Failure>>()?;
+        let fresh = units.iter().zip(&images).filter(|(_, image)| image.is_none());
+        let mut compiled = self.compile(&fresh.map(|(unit, _)| unit).collect::<Vec<_>>())?.into_iter();
+        Ok(images.into_iter().filter_map(|image| image.or_else(|| compiled.next())).collect())
+    }
+
+    /// What was made elsewhere of a unit.
+    fn image(&self, unit: &CudaUnit) -> Result<Option<Built>, Failure> {
+        let found = self.images.as_ref().and_then(|images| images.find(&unit.source, self.capability));
+        let built = |(Compiled { image, report }, made): (Compiled, &Made)| -> Result<Built, Failure> {
+            let image = self.kept(&unit.name, &image)?;
+            Ok(Built { unit: unit.clone(), image, report, toolchain: made.toolchain.clone() })
+        };
+        found.map(built).transpose()
+    }
+
+    fn compile(&self, units: &[&CudaUnit]) -> Result<Vec<Built>, Failure> {
+        let Some(CudaUnit { name, .. }) = units.first() else { return Ok(Vec::new()) };
+        let source: String = units.iter().map(|unit| &*unit.source).collect();
+        let limit = LIMIT.saturating_mul(u32::try_from(units.len()).unwrap_or(u32::MAX));
+        let by_nvcc = |nvcc: &Nvcc| -> Result<(Compiled, String), Failure> {
+            let compiled = nvcc.clone().with_limit(limit).compile(&source, &[self.capability], DEVICE_HEADERS);
+            Ok((compiled.map_err(|e| refused(&e))?, format!("nvcc {}", nvcc.version())))
+        };
+        let emulated = |compiler: &HostCompiler| -> Result<PathBuf, Failure> {
+            let [file, library] = ["cu", "so"].map(|extension| self.file(name, extension));
+            fs::write(&file, &source).map_err(|e| unwritable(&file, &e))?;
+            let mut command = compiler.shared_library(&file, &library, self.folder.path());
+            run_compiler(command.env("TMPDIR", self.folder.path()), limit)?;
+            Ok(library)
+        };
+        let (image, report, toolchain) = match &self.how {
+            How::Host(compiler) => (emulated(compiler)?, Vec::new(), compiler.version().to_owned()),
+            How::Reporting(compiler, nvcc, nvdisasm) => {
+                let (mut compiled, toolchain) = by_nvcc(nvcc)?;
+                if let Some(nvdisasm) = nvdisasm {
+                    nvdisasm.count(&mut compiled).map_err(|e| refused(&e))?;
+                }
+                (emulated(compiler)?, compiled.report, toolchain)
             }
-            (None, How::Nvrtc) => {
-                let image = nvrtc::compile(&unit.source, DEVICE_HEADERS, self.capability, &[]);
-                let image = image.map_err(|e| refused(&e))?;
-                (Compiled { image, report: Vec::new() }, "NVRTC".to_owned())
+            How::Nvcc(nvcc) => {
+                let (Compiled { image, report }, toolchain) = by_nvcc(nvcc)?;
+                (self.kept(name, &image)?, report, toolchain)
             }
-            (None, How::Nothing(why)) => {
+            How::Nvrtc => {
+                let compiled = nvrtc::compile(&source, DEVICE_HEADERS, self.capability, &[]);
+                let Compiled { image, report } = compiled.map_err(|e| refused(&e))?;
+                (self.kept(name, &image)?, report, "NVRTC".to_owned())
+            }
+            How::Nothing(why) => {
                 return Err(Failure::Compile { message: format!("it is not among the images, and {why}") });
             }
         };
-        let image = self.folder.path().join(stem).with_extension("image");
-        fs::write(&image, &compiled.image).map_err(|e| unwritable(&image, &e))?;
-        Ok(Built { unit: unit.clone(), image, report: compiled.report, toolchain })
+        let built = |unit: &&CudaUnit| {
+            let is_own = |report: &&KernelReport| unit.launches.iter().any(|launch| launch.symbol == report.symbol);
+            let report = report.iter().filter(is_own).cloned().collect();
+            Built { unit: (*unit).clone(), image: image.clone(), report, toolchain: toolchain.clone() }
+        };
+        Ok(units.iter().map(built).collect())
     }
 
-    fn image(&self, unit: &CudaUnit) -> Option<(Compiled, String)> {
-        let (compiled, made) = self.images.as_ref()?.find(&unit.source, self.capability)?;
-        Some((compiled, made.toolchain.clone()))
+    /// An image in a file of its own.
+    fn kept(&self, name: &str, image: &[u8]) -> Result<PathBuf, Failure> {
+        let file = self.file(name, "image");
+        fs::write(&file, image).map_err(|e| unwritable(&file, &e))?;
+        Ok(file)
     }
 
-    fn emulated(&self, unit: &CudaUnit, compiler: &HostCompiler, stem: &str) -> Result<Built, Failure> {
-        let [source, image] = ["cu", "so"].map(|extension| self.folder.path().join(stem).with_extension(extension));
-        fs::write(&source, &unit.source).map_err(|e| unwritable(&source, &e))?;
-        let mut command = compiler.shared_library(&source, &image, self.folder.path());
-        run_compiler(command.env("TMPDIR", self.folder.path()), LIMIT)?;
-        Ok(Built { unit: unit.clone(), image, report: Vec::new(), toolchain: compiler.version().to_owned() })
+    /// A name that no other file has.
+    fn file(&self, name: &str, extension: &str) -> PathBuf {
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        self.folder.path().join(format!("{number}-{name}.{extension}"))
     }
 }
 
@@ -213,7 +261,6 @@ fn refused(error: &Error) -> Failure {
 mod tests {
     use super::*;
     use crate::codegen::cuda::translation_unit;
-    use crate::measure::cuda::Made;
     use crate::sketch::Blocked;
     use crate::testing::dense;
 
@@ -223,10 +270,20 @@ mod tests {
 
     /// The default micro-kernel of a product.
     fn unit() -> CudaUnit {
-        let def = dense();
         let limits = DeviceLimits::of(capability()).unwrap();
+        of_family(&Blocked::default_for(&crate::frontend::program(&dense()), limits).unwrap())
+    }
+
+    /// One whose threads have so many rows.
+    fn unit_of(rows: i64) -> CudaUnit {
+        let parameters =
+            serde_json::json!({ "thread": { "i": 8, "j": 16 }, "inner": { "i": rows, "j": 4 }, "reduce": { "k": 8 } });
+        of_family(&serde_json::from_value(parameters).unwrap())
+    }
+
+    fn of_family(blocked: &Blocked) -> CudaUnit {
+        let (def, limits) = (dense(), DeviceLimits::of(capability()).unwrap());
         let program = crate::frontend::program(&def);
-        let blocked = Blocked::default_for(&program, limits).unwrap();
         let (micro_kernel, lowered) = blocked.micro_kernel(&program, limits).unwrap();
         translation_unit(&def, &micro_kernel.name(), &lowered).unwrap()
     }
@@ -254,11 +311,40 @@ mod tests {
         assert!(failure.contains("not among the images") && failure.contains("there is no nvcc"), "{failure}");
     }
 
+    /// What a compiler says of a kernel does not depend on those beside it, and none fails for another's fault.
     #[test]
-    fn nvrtc_makes_an_image_of_the_same_source() {
+    fn kernels_are_compiled_together_and_reported_apart() {
+        let nvcc = CudaCompiler::nvcc(capability()).expect("`cargo xtask toolkit` installs nvcc");
+        let units = [unit(), unit_of(4), unit_of(8)];
+        let alone = units.each_ref().map(|unit| nvcc.build_one(unit).unwrap());
+        let together: Vec<Built> = nvcc.build_together(&units).into_iter().map(Result::unwrap).collect();
+        assert!(together.iter().all(|built| built.image == together[0].image), "by one run");
+        for (alone, together) in alone.iter().zip(&together) {
+            assert_eq!((&alone.unit, &alone.report), (&together.unit, &together.report));
+        }
+        assert!(alone[1].report != alone[2].report, "they differ");
+        let broken = CudaUnit { source: "missing;\n".into(), ..unit() };
+        let [first, second, third] = units;
+        let mut built = nvcc.build_together(&[first, broken, second, third]);
+        let failure = built.remove(1).unwrap_err().to_string();
+        assert!(failure.contains("missing"), "{failure}");
+        let reports: Vec<_> = built.into_iter().map(|built| built.unwrap().report).collect();
+        assert_eq!(reports, alone.map(|built| built.report));
+    }
+
+    #[test]
+    fn nvrtc_makes_an_image_and_a_report_of_the_same_source() {
         let nvrtc = CudaCompiler::new(How::Nvrtc, capability(), None).unwrap();
         let built = nvrtc.build_one(&unit()).unwrap();
         assert!(fs::read(&built.image).unwrap().starts_with(b"\x7fELF"));
+        let nvcc = CudaCompiler::nvcc(capability()).expect("`cargo xtask toolkit` installs nvcc");
+        // Its code is not the same: one may need a register more.
+        let but_registers = |built: Built| {
+            let [report] = built.report.try_into().expect("one kernel");
+            assert!(report.registers > 0, "{report:?}");
+            KernelReport { registers: 0, ..report }
+        };
+        assert_eq!(but_registers(built), but_registers(nvcc.build_one(&unit()).unwrap()));
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dietcode_syntax::KernelDef;
 
-use super::{Built, CudaCompiler, DeviceFacts, Expectation};
+use super::{Built, CudaCall, CudaCompiler, DeviceFacts, Expectation};
+use crate::codegen::cuda::CudaUnit;
 use crate::cost_model::cuda::Profile;
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
@@ -37,9 +39,15 @@ pub struct CudaHarness {
 struct Estimating {
     /// Where micro-kernels are checked: an instance that an emulator can carry out.
     small: Option<Instance>,
-    /// What came of those that were, by the names of their images.
-    checked: HashMap<std::path::PathBuf, Result<f64, Failure>>,
+    /// What came of those that were.
+    checked: HashMap<Key, Result<f64, Failure>>,
 }
+
+/// What is checked once: an image, and the micro-kernel of it.
+type Key = (PathBuf, String);
+
+/// So many kernels are compiled by one run of nvcc.
+const TOGETHER: usize = 4;
 
 /// Of so many instances it is kept what is expected.
 const KEPT: usize = 64;
@@ -167,18 +175,18 @@ impl CudaHarness {
         let Some(Estimating { small: Some(small), checked }) = &self.estimating else { return Ok(()) };
         let small = small.clone();
         let fresh = implementations.iter().filter_map(|implementation| match implementation {
-            Implementation::Launched { call, .. } if !checked.contains_key(&call.image) => {
-                Some((call.image.clone(), implementation.clone()))
+            Implementation::Launched { call, .. } if !checked.contains_key(&key(call)) => {
+                Some((key(call), implementation.clone()))
             }
             _ => None,
         });
-        let (images, fresh): (Vec<_>, Vec<_>) = fresh.unzip();
+        let (keys, fresh): (Vec<_>, Vec<_>) = fresh.unzip();
         if fresh.is_empty() {
             return Ok(());
         }
         let outcomes = self.measure_with_gap(&small, 0, fresh, Timing::CHECK)?;
         let outcomes = outcomes.into_iter().map(|outcome| outcome.map(|sample| sample.rel_err));
-        self.estimating.get_or_insert_default().checked.extend(images.into_iter().zip(outcomes));
+        self.estimating.get_or_insert_default().checked.extend(keys.into_iter().zip(outcomes));
         Ok(())
     }
 }
@@ -199,14 +207,28 @@ impl Device for CudaHarness {
     fn compiler(&self, _: Purpose) -> Compile {
         let (def, program, target) = (self.def().clone(), self.program().clone(), self.target().clone());
         let compiler = self.compiler.clone();
-        Arc::new(move |micro_kernel| {
-            let missing = || Failure::Compile { message: "there is no compiler".into() };
-            let compiler = compiler.as_ref().ok_or_else(missing)?;
-            let lowered = micro_kernel.lowered(&program, &target);
-            let unit = lowered.and_then(|l| codegen::cuda::translation_unit(&def, &micro_kernel.name(), &l));
-            let built = compiler.build_one(&unit.map_err(|e| Failure::Compile { message: e.to_string() })?)?;
-            Ok(Code::Cuda { micro_kernel: micro_kernel.clone(), built: Box::new(built) })
+        let failed = |message: String| Failure::Compile { message };
+        Arc::new(move |micro_kernels| {
+            let unit = |micro_kernel: &MicroKernel| {
+                let lowered = micro_kernel.lowered(&program, &target);
+                let unit = lowered.and_then(|l| codegen::cuda::translation_unit(&def, &micro_kernel.name(), &l));
+                unit.map_err(|e| failed(e.to_string()))
+            };
+            let units: Vec<Result<CudaUnit, Failure>> = micro_kernels.iter().map(unit).collect();
+            let printed: Vec<CudaUnit> = units.iter().flatten().cloned().collect();
+            let built = compiler.as_ref().map(|compiler| compiler.build_together(&printed));
+            let mut built = built.into_iter().flatten();
+            let code = |(micro_kernel, unit): (&MicroKernel, Result<CudaUnit, Failure>)| {
+                unit?;
+                let built = built.next().unwrap_or_else(|| Err(failed("there is no compiler".into())))?;
+                Ok(Code::Cuda { micro_kernel: micro_kernel.clone(), built: Box::new(built) })
+            };
+            micro_kernels.iter().zip(units).map(code).collect()
         })
+    }
+
+    fn together(&self) -> usize {
+        TOGETHER
     }
 
     fn implementation(&mut self, code: &Code, instance: &Instance) -> Result<Implementation> {
@@ -230,7 +252,7 @@ impl Device for CudaHarness {
         };
         let outcome = |implementation: &Implementation| match implementation {
             Implementation::Launched { call, seconds: Some(seconds), .. } => {
-                let rel_err = checked.get(&call.image).cloned().unwrap_or(Err(Failure::Stopped))?;
+                let rel_err = checked.get(&key(call)).cloned().unwrap_or(Err(Failure::Stopped))?;
                 Ok(Sample { seconds: vec![*seconds; timing.rounds.max(1)], rel_err, nearest: None })
             }
             _ => Err(Failure::Load { message: "it cannot be estimated".into() }),
@@ -241,6 +263,10 @@ impl Device for CudaHarness {
     fn heed(&mut self, interrupt: Interrupt) {
         self.runner.heed(interrupt);
     }
+}
+
+fn key(call: &CudaCall) -> Key {
+    (call.image.clone(), call.name.clone())
 }
 
 /// An instance with few operations whose shape is that of another: where that has many, its largest extents are halved, and all are odd.

@@ -37,9 +37,9 @@ pub(super) struct Module {
     _library: Option<Library>,
 }
 
-/// What was loaded; an image is loaded once.
+/// What was loaded, by image and name: a micro-kernel is loaded once.
 #[derive(Default)]
-pub(super) struct Modules(HashMap<PathBuf, Rc<Module>>);
+pub(super) struct Modules(HashMap<(PathBuf, String), Rc<Module>>);
 
 impl Modules {
     /// Loads an implementation.
@@ -72,14 +72,15 @@ impl Modules {
     }
 
     fn module(&mut self, device: &Device, call: &CudaCall) -> Result<Rc<Module>, Trouble> {
-        if let Some(module) = self.0.get(&call.image) {
+        let key = (call.image.clone(), call.name.clone());
+        if let Some(module) = self.0.get(&key) {
             return Ok(Rc::clone(module));
         }
         let module = Rc::new(match CudaDevice::of(device) {
             CudaDevice::Emulated => emulated(device, call)?,
             CudaDevice::Cuda(_) => on_device(device, call)?,
         });
-        self.0.insert(call.image.clone(), Rc::clone(&module));
+        self.0.insert(key, Rc::clone(&module));
         Ok(module)
     }
 }

@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use self::library::{Nvrtc, Program, Size, Text};
-use crate::machine::cuda::ComputeCapability;
+use crate::machine::cuda::{Compiled, ComputeCapability, KernelReport};
 use crate::{Error, Result};
 
 /// Whether NVRTC can be loaded on this machine.
@@ -18,7 +18,7 @@ pub fn available() -> bool {
     nvrtc().is_ok()
 }
 
-/// Compiles a translation unit to a cubin for one compute capability.
+/// Compiles a translation unit to a cubin for one compute capability, with the report that nvcc makes of it.
 ///
 /// `headers` are (name, text) of what the source includes; no other file is read. `flags` are NVRTC's, `-lineinfo` say.
 ///
@@ -30,21 +30,23 @@ pub fn compile(
     headers: &[(&str, &str)],
     capability: ComputeCapability,
     flags: &[&str],
-) -> Result<Vec<u8>> {
+) -> Result<Compiled> {
     let compilation = Compilation::new(nvrtc()?, source, headers)?;
     let target = format!("--gpu-architecture={capability}");
-    let flags = strings([target.as_str(), "--std=c++17"].into_iter().chain(flags.iter().copied()))?;
+    let flags =
+        strings([target.as_str(), "--std=c++17", "--ptxas-options=-v"].into_iter().chain(flags.iter().copied()))?;
     let pointers = pointers(&flags);
     // SAFETY: the program is alive, and so are the flags.
     let status = unsafe { (compilation.nvrtc.compile)(compilation.program, count(&pointers), pointers.as_ptr()) };
+    let log = compilation.bytes(compilation.nvrtc.log_size, compilation.nvrtc.log)?;
+    let log = String::from_utf8_lossy(&log);
+    let log = log.trim_end_matches('\0').trim_end();
     if status != 0 {
-        let log = compilation.bytes(compilation.nvrtc.log_size, compilation.nvrtc.log)?;
-        let log = String::from_utf8_lossy(&log);
-        let log = log.trim_end_matches('\0').trim_end();
         let message = format!("NVRTC cannot compile it for {capability}: {}\n{log}", compilation.nvrtc.words(status));
         return Err(Error::failed(message));
     }
-    compilation.bytes(compilation.nvrtc.cubin_size, compilation.nvrtc.cubin)
+    let image = compilation.bytes(compilation.nvrtc.cubin_size, compilation.nvrtc.cubin)?;
+    Ok(Compiled { image, report: KernelReport::parse(log) })
 }
 
 fn nvrtc() -> Result<&'static Nvrtc> {
@@ -135,9 +137,11 @@ mod tests {
         let source =
             "#include \"dietcode.cuh\"\nextern \"C\" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }\n";
         for capability in [SM_90, ComputeCapability { major: 7, minor: 5 }] {
-            let cubin = compile(source, DEVICE_HEADERS, capability, &["-lineinfo"]).unwrap();
-            assert!(cubin.starts_with(b"\x7fELF"));
-            assert!(cubin.windows(5).any(|window| window == b"twice"), "{capability}");
+            let Compiled { image, report } = compile(source, DEVICE_HEADERS, capability, &["-lineinfo"]).unwrap();
+            assert!(image.starts_with(b"\x7fELF"));
+            assert!(image.windows(5).any(|window| window == b"twice"), "{capability}");
+            let [report] = report.try_into().expect("one kernel");
+            assert!(report.symbol == "twice" && report.capability == capability && report.registers > 0, "{report:?}");
         }
     }
 

@@ -50,6 +50,21 @@ ptxas info    : Used 33 registers, 372 bytes cmem[0], 8 bytes cmem[2], 1 texture
     assert_eq!(row(&report), ("sm_75".to_owned(), "k", [33, 4, 2, 8, 0, 380, 0]));
 }
 
+/// As the log of NVRTC 13.0 has it.
+#[test]
+fn nvrtc_says_the_same_in_lines_that_begin_with_its_name() {
+    let text = "\
+ptxas info    : 12 bytes gmem
+ptxas info    : Compiling entry function 'k' for 'sm_90'
+ptxas info    : Function properties for k
+ptxas         .     8 bytes stack frame, 4 bytes spill stores, 2 bytes spill loads
+ptxas info    : Used 64 registers, used 1 barriers
+ptxas info    : Compile time = 155.245 ms
+";
+    let [report] = KernelReport::parse(text).try_into().unwrap();
+    assert_eq!(row(&report), ("sm_90".to_owned(), "k", [64, 4, 2, 8, 0, 0, 1]));
+}
+
 #[test]
 fn what_a_launch_adds_counts_as_shared_memory() {
     let reports = KernelReport::parse(PRINTED);
