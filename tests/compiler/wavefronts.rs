@@ -35,7 +35,7 @@ const BATCH: usize = 10;
 
 /// The largest value of a shape variable, and the most iterations of a nest.
 const MOST: i64 = 70;
-const ITERATIONS: i64 = 1 << 17;
+const ITERATIONS: i64 = 1 << 13;
 
 struct Drawn {
     case: Case,
