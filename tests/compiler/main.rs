@@ -38,4 +38,5 @@ mod traces;
 mod tuned_file;
 mod walk_through;
 mod views_at_edges;
+mod wavefronts;
 mod windows;

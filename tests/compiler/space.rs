@@ -2,7 +2,7 @@
 //! Draws from the spaces of all targets: they lower, compile, and equal the reference. `DIETCODE_SEED` sets where the random
 //! numbers start, else the day does; `DIETCODE_ALL=1` takes all draws, else there are a twentieth to a tenth of them.
 
-mod cases;
+pub(crate) mod cases;
 mod compiled;
 mod draws;
 mod custom;

@@ -26,7 +26,7 @@ pub(crate) struct Case {
 
 impl Case {
     /// The value of an expression over the shape variables.
-    fn count(&self, e: &Expr) -> i64 {
+    pub(crate) fn count(&self, e: &Expr) -> i64 {
         let vars = self.instance.def.shape_vars.iter().map(|var| &*var.name);
         let e = vars.fold(e.clone(), |e, var| e.substitute(var, &Expr::Int(self.instance.shape_var(var))));
         e.as_int().unwrap_or_else(|| panic!("`{e}` is no number: {}", describe(self)))
@@ -62,6 +62,25 @@ impl Library {
         headers::write(headers.path(), HOST_HEADERS).expect("the folder can be written");
         let source = format!("#define DIETCODE_FORBID_BANK_CONFLICTS\n{}", unit.source);
         Library::of(compiler, &source, headers.path())
+    }
+
+    /// Compiles translation units as one file that counts the wavefronts of shared memory.
+    pub(crate) fn counting<'u>(compiler: &HostCompiler, units: impl Iterator<Item = &'u CudaUnit>) -> Library {
+        let headers = tempfile::tempdir().expect("a temporary folder");
+        headers::write(headers.path(), HOST_HEADERS).expect("the folder can be written");
+        let texts: String = units.map(|unit| &*unit.source).collect();
+        Library::of(compiler, &format!("#define DIETCODE_COUNT_WAVEFRONTS\n{texts}"), headers.path())
+    }
+
+    /// The wavefronts of loads and of stores that this thread's launches took since the last call, of a library that counts them.
+    pub(crate) fn wavefronts(&self) -> [u64; 2] {
+        let mut counted = [0; 2];
+        // SAFETY: the function has this type, and writes two numbers.
+        unsafe {
+            let count = self.0.get::<unsafe extern "C" fn(*mut u64)>(b"dietcode_host_wavefronts").expect("it counts");
+            count(counted.as_mut_ptr());
+        }
+        counted
     }
 
     fn of(compiler: &HostCompiler, source: &str, headers: &Path) -> Library {

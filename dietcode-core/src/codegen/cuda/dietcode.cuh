@@ -9,12 +9,25 @@
 #ifndef DIETCODE_CUH
 #define DIETCODE_CUH
 
+/* Where the emulator counts accesses by their place in the code, `x = c ? y : z` is to be one store, not one for each side. */
+#ifdef DIETCODE_COUNT_WAVEFRONTS
+#define DIETCODE_STORED_ONCE(T)   \
+  T &operator=(const T &other) {  \
+    bits = other.bits;            \
+    return *this;                 \
+  }
+#else
+#define DIETCODE_STORED_ONCE(T)
+#endif
+
 /* Numbers of 16 bits: IEEE 754's binary16, and the upper half of a float. */
 struct dietcode_f16 {
   unsigned short bits;
+  DIETCODE_STORED_ONCE(dietcode_f16)
 };
 struct dietcode_bf16 {
   unsigned short bits;
+  DIETCODE_STORED_ONCE(dietcode_bf16)
 };
 
 #ifdef __CUDACC__

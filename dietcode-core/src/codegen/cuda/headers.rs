@@ -23,6 +23,7 @@ pub const HOST_HEADERS: &[(&str, &str)] = host_headers![
     "order.h",
     "block.h",
     "shared_memory.h",
+    "wavefronts.h",
     "accesses.h",
     "async_copy.h",
     "schedule.h",

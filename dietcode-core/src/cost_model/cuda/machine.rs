@@ -29,9 +29,6 @@ pub(super) struct Machine {
     pub(super) memory: f64,
 }
 
-/// Bytes that a multiprocessor's shared memory delivers in a clock: 32 banks of 4.
-pub(super) const SHARED: f64 = 128.0;
-
 /// Instructions of threads that a multiprocessor starts in a clock: a warp in each of its four schedulers.
 pub(super) const ISSUE: f64 = 128.0;
 
@@ -43,9 +40,6 @@ const SPECIAL: f64 = 16.0;
 
 /// Threads of a warp.
 pub(super) const WARP: f64 = 32.0;
-
-/// Bytes that one instruction of a thread moves from shared memory, where neighbours are read together.
-pub(super) const VECTOR: f64 = 16.0;
 
 /// Clocks until global memory answers.
 pub(super) const LATENCY: f64 = 500.0;

@@ -1,6 +1,6 @@
 //! What a micro-kernel costs on a GPU, before anything was measured.
 //!
-//! f_MK is a roofline: in a block's loops (see [`Work`]) arithmetic, instructions, shared memory and global memory are counted, and
+//! f_MK is a roofline: in a block's loops (see [`Work`]) arithmetic, instructions, wavefronts of shared memory and global memory are counted, and
 //! where the machine code was read, what its main loop asks of each pipe (see [`Pipes`]). The slowest decides how long a multiprocessor
 //! is busy with the block. f_adapt follows from the grid: each multiprocessor is
 //! given its share of the blocks (waves), of which it holds as many at a time as registers and shared memory allow; padding is in
@@ -18,6 +18,7 @@ mod clocks;
 mod launch_report;
 mod machine;
 mod share;
+mod wavefronts;
 mod work;
 
 use std::ops::Mul;
@@ -35,7 +36,7 @@ use crate::lower::LoopNest;
 use crate::machine::cuda::{DeviceLimits, KernelReport, Pipe, Pipes, Resources, blocks_per_sm};
 use crate::schedule::Schedule;
 use crate::sketch::Lowered;
-use machine::{BARRIER, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, VECTOR, WARP};
+use machine::{BARRIER, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, WARP};
 
 /// Registers of addresses, operands and counters beside a thread's arrays, where there is no compile report.
 const OTHER_REGISTERS: u32 = 40;
@@ -200,13 +201,14 @@ impl Kernel {
             return pipes.0.iter().map(pipe).chain([second_level]).collect();
         }
         let pipe = if computes == DType::F64 { Pipe::Double } else { Pipe::Fma };
-        let issue = (counts.arithmetic + counts.shared_bytes / VECTOR) / ISSUE;
+        let issue = counts.arithmetic / ISSUE + counts.requests / machine.of_warps(Pipe::Issue);
+        let wavefronts = counts.loaded_wavefronts + counts.stored_wavefronts;
         let pipes = [
             (pipe, counts.arithmetic / machine.of_threads(computes)),
             (Pipe::MatrixHalf, counts.half / machine.half),
             (Pipe::MatrixTf32, counts.tf32 / machine.tf32),
             (Pipe::Issue, issue),
-            (Pipe::Shared, counts.shared_bytes / SHARED),
+            (Pipe::Shared, wavefronts / machine.of_warps(Pipe::Shared)),
         ];
         pipes.map(|(pipe, clocks)| (Limit::Pipe(pipe), clocks)).into_iter().chain([second_level]).collect()
     }

@@ -53,8 +53,12 @@ fn a_block_is_counted_as_one_would_by_hand() {
     // Each element that is copied is selected, itself or zero.
     assert_eq!(counts.arithmetic, 64.0 * 64.0 * 64.0 + 2.0 * 64.0 * 64.0);
     let filled = 2.0 * 64.0 * 64.0 * 4.0;
-    assert_eq!(counts.shared_bytes, filled + 256.0 * 64.0 * 8.0 * 4.0);
     assert_eq!(counts.global_bytes, filled + 64.0 * 64.0 * 4.0);
+    // In a step each of 8 warps loads 16 bytes of both operands, quarters of a warp whole lines or one vector. Lanes that store have 8 elements of
+    // a row of a tensor, which lie in one bank.
+    assert_eq!(counts.requests, 64.0 * 8.0 * 2.0 + 2.0 * 64.0 * 64.0 / 32.0);
+    assert_eq!(counts.loaded_wavefronts, 64.0 * 8.0 * 2.0 * 4.0);
+    assert_eq!(counts.stored_wavefronts, 2.0 * 64.0 * 64.0 / 32.0 * 8.0);
     assert_eq!(counts.barriers, 2.0 * 8.0);
     assert_eq!(work.registers, 16);
 }
@@ -65,7 +69,9 @@ fn sums_that_change_hands_are_counted_in_each_part() {
     let at = |blocked: &Blocked| profile(blocked).kernels[0].work.at(&|name| if name == "K" { 64.0 } else { 640.0 });
     let plain = Blocked { store: 4, ..square(16, 4) };
     let [plain, staged] = [at(&plain), at(&Blocked { stage_store: true, ..plain.clone() })];
-    assert_eq!(staged.shared_bytes, plain.shared_bytes + 2.0 * 64.0 * 64.0 * 4.0);
+    let lines = 64.0 * 64.0 * 4.0 / 128.0;
+    assert_eq!(staged.loaded_wavefronts, plain.loaded_wavefronts + lines);
+    assert_eq!(staged.stored_wavefronts, plain.stored_wavefronts + lines);
     assert_eq!(staged.global_bytes, plain.global_bytes);
     assert_eq!(staged.barriers, plain.barriers + 4.0 * 2.0);
 }
@@ -95,6 +101,38 @@ fn three_products_for_one_take_three_times_as_long_and_less_than_threads() {
     assert!(seconds(&thrice) > 2.0 * seconds(&once) && seconds(&thrice) < seconds(&square(16, 8)) / 2.0);
 }
 
+/// Rows of 64 bytes, of which 8 lie in two quads of banks, one in four there; apart, or with chunks that change places, each lies in its own.
+#[test]
+fn rows_of_a_matrix_that_meet_in_a_bank_come_one_after_the_other() {
+    let text = "#[dynamic_kernel] fn dense(x: &[[f16; K]; M], w: &[[f16; K]; N], y: &mut [[f32; N]; M]) {
+        for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += f32::from(x[i][k]) * f32::from(w[j][k]); }
+        y[i][j] = acc; } } }";
+    let program = frontend::program(&kernel(text));
+    let counted = |pad, swizzle| {
+        let stage = Stage { vector: 8, pad, swizzle, reduce_outside: false };
+        let blocked = Blocked {
+            thread: BTreeMap::from([("i".to_owned(), 2), ("j".to_owned(), 2)]),
+            inner: BTreeMap::from([("i".to_owned(), 2), ("j".to_owned(), 4)]),
+            reduce: BTreeMap::from([("k".to_owned(), 32)]),
+            stage: ["x", "w"].map(|name| (name.to_owned(), stage)).into(),
+            matrix_unit: Some(MatrixUnit::Half),
+            stages: 3,
+            asynchronous: true,
+            ..Blocked::default()
+        };
+        let lowered = blocked.micro_kernel(&program, a100()).unwrap().1;
+        let counts = Profile::of(&lowered).kernels[0].work.at(&|name| if name == "K" { 32.0 } else { 640.0 });
+        (counts.loaded_wavefronts, counts.stored_wavefronts)
+    };
+    // In two steps of 16, each of 4 warps loads two operands of 16 rows, and two pairs of 8 columns: of each 4 matrices.
+    let loaded = 2.0 * 4.0 * (2.0 + 2.0) * 4.0;
+    // Rows of the tile are 4 vectors: 8 lanes store two of them.
+    let stored = 2.0 * 64.0 * 64.0 / 128.0;
+    assert_eq!(counted(0, 0), (4.0 * loaded, stored));
+    assert_eq!(counted(8, 0).0, loaded);
+    assert_eq!(counted(0, 8), (loaded, stored));
+}
+
 /// Four threads have a row: each adds its part, of which three are stored, three are read, and one row is written.
 #[test]
 fn threads_that_wait_are_not_counted() {
@@ -115,7 +153,8 @@ fn threads_that_wait_are_not_counted() {
     let counts = Work::of(&schedule, Lowered::of(schedule.clone()).unwrap().nest())
         .at(&|name| if name == "K" { 64.0 } else { 640.0 });
     assert_eq!(counts.arithmetic, 8.0 * 64.0 + 8.0 * 3.0);
-    assert_eq!(counts.shared_bytes, 2.0 * 8.0 * 3.0 * 4.0);
+    // By one warp in two steps: half of the threads leave their parts, and a quarter.
+    assert_eq!((counts.requests, counts.loaded_wavefronts, counts.stored_wavefronts), (4.0, 2.0, 2.0));
     assert_eq!(counts.global_bytes, 8.0 * 64.0 * 4.0 + 8.0 * 4.0);
     assert_eq!(counts.barriers, 3.0);
 }

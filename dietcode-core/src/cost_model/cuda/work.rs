@@ -4,10 +4,12 @@
 //! a kernel is walked once and evaluated at as many shapes as there are.
 
 use std::ops::Sub;
+use std::sync::Arc;
 
 use super::share::share;
+use super::wavefronts::{self, Access, Form};
 use crate::cost_model::loops::{count, instructions, moves};
-use crate::ir::{Buffer, CompareOp, DType, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt, affine};
+use crate::ir::{Buffer, CompareOp, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
 use crate::lower::LoopNest;
 use crate::machine::cuda::Pipe;
 use crate::schedule::Schedule;
@@ -21,8 +23,12 @@ pub struct Counts {
     pub half: f64,
     /// Multiply-adds of matrix units on f32 rounded to tf32.
     pub tf32: f64,
-    /// Bytes to and from shared memory.
-    pub shared_bytes: f64,
+    /// Instructions of warps that access shared memory.
+    pub requests: f64,
+    /// Wavefronts in which it gives what they load.
+    pub loaded_wavefronts: f64,
+    /// Wavefronts in which it takes what they store.
+    pub stored_wavefronts: f64,
     /// Bytes to and from global memory.
     pub global_bytes: f64,
     /// Those of them that are stored.
@@ -45,8 +51,9 @@ pub struct Work {
 impl Work {
     /// Counts what a schedule's kernel does in its loops.
     pub fn of(schedule: &Schedule, nest: &LoopNest) -> Work {
-        let mut counter = Counter::default();
+        let mut counter = Counter { all_threads: nest.thread_loops(), ..Counter::default() };
         counter.stmt(&nest.body);
+        counter.pass_barrier();
         for (times, _) in &mut counter.terms {
             let expected = |e, (name, value): &(Name, Expr)| Expr::substitute(&e, name, value);
             *times = schedule.program.taken(&nest.expected.iter().fold(times.clone(), expected));
@@ -76,7 +83,9 @@ impl Counts {
         self.arithmetic += times * other.arithmetic;
         self.half += times * other.half;
         self.tf32 += times * other.tf32;
-        self.shared_bytes += times * other.shared_bytes;
+        self.requests += times * other.requests;
+        self.loaded_wavefronts += times * other.loaded_wavefronts;
+        self.stored_wavefronts += times * other.stored_wavefronts;
         self.global_bytes += times * other.global_bytes;
         self.stored_bytes += times * other.stored_bytes;
         self.barriers += times * other.barriers;
@@ -85,20 +94,25 @@ impl Counts {
 }
 
 /// A loop around what is being counted.
-struct Around {
-    var: Name,
-    extent: Expr,
-    kind: ForKind,
+#[derive(Clone, PartialEq)]
+pub(super) struct Around {
+    pub(super) var: Name,
+    pub(super) extent: Expr,
+    pub(super) kind: ForKind,
     /// Whether the threads meet in it: what other threads have written is read again in each iteration.
-    meets: bool,
+    pub(super) meets: bool,
 }
 
 #[derive(Default)]
 struct Counter {
     loops: Vec<Around>,
     lets: Vec<(Name, Expr)>,
-    /// The share of the block's threads that have nothing to do here.
+    /// The conditions around, and the share of the block's threads that have nothing to do here.
+    conditions: Vec<Expr>,
     idle: f64,
+    /// All loops over threads; the accesses to shared memory since the last barrier.
+    all_threads: Vec<(Name, i64)>,
+    accesses: Vec<Access>,
     terms: Vec<(Expr, Counts)>,
     /// Bytes of a thread's arrays that are alive here, and at the most.
     registers: i64,
@@ -114,7 +128,9 @@ impl Counter {
                 self.idle = 1.0 - (1.0 - around) * share(condition, &self.threads());
                 let loops = self.loops.len();
                 let whole = self.narrow(condition);
+                self.conditions.push(condition.clone());
                 self.stmt(then);
+                self.conditions.pop();
                 self.loops.truncate(loops);
                 if let Some((at, extent)) = whole {
                     self.loops[at].extent = extent;
@@ -145,9 +161,12 @@ impl Counter {
             }
             Stmt::Store { buffer, index, value } => {
                 self.value(value, buffer.dtype);
-                self.access(buffer, index, buffer.dtype.bytes(), true);
+                self.access(buffer, index, Form::ELEMENT, true);
             }
-            Stmt::Sync => self.add(Counts { barriers: 1.0, ..Counts::default() }, |l| l.kind != ForKind::ThreadIdx),
+            Stmt::Sync => {
+                self.pass_barrier();
+                self.add(Counts { barriers: 1.0, ..Counts::default() }, |l| l.kind != ForKind::ThreadIdx);
+            }
             Stmt::Seq(all) => all.iter().for_each(|stmt| self.stmt(stmt)),
             Stmt::View { body, .. } => self.stmt(body),
             Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
@@ -156,14 +175,19 @@ impl Counter {
 
     fn intrinsic(&mut self, intrinsic: &Intrinsic) {
         match intrinsic {
-            Intrinsic::Copy { to, to_index, from, from_index, lanes, .. } => {
-                self.access(to, to_index, lanes * to.dtype.bytes(), true);
-                self.access(from, from_index, lanes * from.dtype.bytes(), false);
+            Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, asynchronous, .. } => {
+                let form = match *asynchronous && lanes * to.dtype.bytes() >= 4 {
+                    true => Form::Async { lanes: *lanes },
+                    false => Form::Elements { lanes: *lanes, step: *to_step },
+                };
+                self.access(to, to_index, form, true);
+                self.access(from, from_index, Form::Elements { lanes: *lanes, step: 1 }, false);
             }
-            // A warp reads a fragment of 32 bytes a row; each thread has its share of the rows.
-            Intrinsic::LoadMatrix { from, from_index, operand, fragments, .. } => {
-                let rows = if *operand == Operand::A { 16 } else { 8 };
-                self.access(from, from_index, rows * fragments, false);
+            Intrinsic::LoadMatrix { from, from_index, operand, reduce_stride, spatial_stride, fragments, .. } => {
+                let turned = *reduce_stride != 1;
+                let stride = if turned { *reduce_stride } else { *spatial_stride };
+                let form = Form::Matrix { operand: *operand, fragments: *fragments, stride, turned };
+                self.access(from, from_index, form, false);
             }
             Intrinsic::Mma { a, .. } => {
                 let steps = 32 / a.dtype.bytes();
@@ -173,7 +197,8 @@ impl Counter {
             }
             Intrinsic::AtomicAdd { to, index, value } => {
                 self.value(value, to.dtype);
-                self.access(to, index, 2 * to.dtype.bytes(), true);
+                // It is read and written.
+                self.access(to, index, Form::Elements { lanes: 2, step: 0 }, true);
             }
             Intrinsic::TransposeCopy { .. }
             | Intrinsic::Prefetch { .. }
@@ -191,27 +216,48 @@ impl Counter {
         }
         e.visit(&mut |e| {
             if let Expr::Load(buffer, index) = e {
-                self.access(buffer, index, buffer.dtype.bytes(), false);
+                self.access(buffer, index, Form::ELEMENT, false);
             }
         });
     }
 
-    /// An access of a thread; the loops that are unrolled repeat it only if the address moves with them, or threads meet in them.
-    fn access(&mut self, buffer: &Buffer, index: &[Expr], bytes: i64, stores: bool) {
-        let bytes = bytes as f64;
-        let counts = match buffer.scope {
+    /// An access of a thread. Of those to global memory, loops that are unrolled repeat it only if the address moves with them, or threads meet
+    /// in them.
+    fn access(&mut self, buffer: &Arc<Buffer>, index: &[Expr], form: Form, stores: bool) {
+        match (buffer.scope, form) {
+            (Scope::Shared, _) => self.accesses.push(Access {
+                buffer: buffer.clone(),
+                index: index.to_vec(),
+                stores,
+                form,
+                loops: self.loops.clone(),
+                lets: self.lets.clone(),
+                conditions: self.conditions.clone(),
+            }),
             // A scalar is a kernel's parameter.
-            Scope::Global if buffer.is_scalar() => return,
-            Scope::Shared => Counts { shared_bytes: bytes, ..Counts::default() },
-            Scope::Global => {
-                Counts { global_bytes: bytes, stored_bytes: if stores { bytes } else { 0.0 }, ..Counts::default() }
+            (Scope::Global, Form::Elements { lanes, .. }) if !buffer.is_scalar() => {
+                let bytes = (lanes * buffer.dtype.bytes()) as f64;
+                let stored_bytes = if stores { bytes } else { 0.0 };
+                let lets = std::mem::take(&mut self.lets);
+                let unrolled = |kind| matches!(kind, ForKind::Unrolled | ForKind::VThread);
+                self.add(Counts { global_bytes: bytes, stored_bytes, ..Counts::default() }, |l| {
+                    !unrolled(l.kind) || l.meets || index.iter().any(|e| moves(e, &l.var, &lets))
+                });
+                self.lets = lets;
             }
-            _ => return,
-        };
-        let lets = std::mem::take(&mut self.lets);
-        let unrolled = |kind| matches!(kind, ForKind::Unrolled | ForKind::VThread);
-        self.add(counts, |l| !unrolled(l.kind) || l.meets || index.iter().any(|e| moves(e, &l.var, &lets)));
-        self.lets = lets;
+            _ => {}
+        }
+    }
+
+    /// Counts what was accessed since the last barrier.
+    fn pass_barrier(&mut self) {
+        let accesses = std::mem::take(&mut self.accesses);
+        for (loops, counts) in wavefronts::count(&accesses, &self.all_threads) {
+            let around = std::mem::replace(&mut self.loops, loops);
+            let idle = std::mem::take(&mut self.idle);
+            self.add(counts, |_| true);
+            (self.loops, self.idle) = (around, idle);
+        }
     }
 
     /// Has a loop in which a condition holds for the first iterations, `k + 3 < n`, go through these only, and gives which loop it is and what

@@ -444,6 +444,7 @@ DIETCODE_HOST_UNWATCHED inline void note_told(const void *p, size_t size, Kind k
   if (thread == nullptr || thread->unwatched > 0 || thread->stack.has(at)) return;
   ++thread->unwatched;
   note(*it, *thread, at, size, kind, 0, code);
+  touch(*thread, at, size, kind == Kind::write, false, code);
   --thread->unwatched;
 }
 

@@ -26,7 +26,7 @@ inline void require_no_copies() {
 }  // namespace dietcode_host
 
 template <int BYTES>
-void dietcode_cp_async(void *to, const void *from, int bytes, dietcode_host::Site site = dietcode_host::Site::here()) {
+DIETCODE_HOST_COUNTED void dietcode_cp_async(void *to, const void *from, int bytes, dietcode_host::Site site = dietcode_host::Site::here()) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
   using namespace dietcode_host;
   require_aligned(to, BYTES, "cp.async");
@@ -37,6 +37,7 @@ void dietcode_cp_async(void *to, const void *from, int bytes, dietcode_host::Sit
   require_shared(thread, to, "cp.async");
   noted(thread, from, static_cast<size_t>(bytes), Kind::read, site);
   noted(thread, to, BYTES, Kind::copy, site);
+  touch(thread, to, BYTES, true, true, __builtin_return_address(0));
   AsyncCopy copy = {static_cast<char *>(to), BYTES, thread.groups, {}};
   memcpy(copy.data, from, static_cast<size_t>(bytes));
   poison(to, BYTES);

@@ -11,6 +11,7 @@
  *               nobody waits for, __trap, assert: the launch ends with a sentence that names block and thread.
  *   accesses    compiled with -fsanitize=thread: what lies outside of a tensor or of shared memory, what nobody has written, and
  *               what another thread accesses with nothing between, ends the launch with a sentence that names both, see accesses.h.
+ *   banks       with DIETCODE_COUNT_WAVEFRONTS before the include, what shared memory would take is counted, see wavefronts.h.
  *
  * Only dynamic shared memory can be poisoned and guarded: arrays under __shared__ are variables of the machine's thread here.
  */
@@ -39,6 +40,12 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#ifdef DIETCODE_COUNT_WAVEFRONTS
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+#endif
 
 #include "keywords.h"
 #include "types.h"
@@ -49,6 +56,7 @@
 #include "order.h"
 #include "block.h"
 #include "shared_memory.h"
+#include "wavefronts.h"
 #include "accesses.h"
 #include "async_copy.h"
 #include "schedule.h"

@@ -27,6 +27,7 @@ template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsi
   meet(name, site, WHOLE_WARP, mine, [](Lane *const(&lanes)[32]) {
     const Noted noted;
     const Thread *const first = block->running - lane_of(*block->running);
+    count_rows(8 * COUNT, [&](unsigned lane) { return lanes[lane]->row; });
     for (unsigned m = 0; m < COUNT; ++m) {
       unsigned short matrix[8][8];
       for (unsigned r = 0; r < 8; ++r) {

@@ -82,6 +82,7 @@ inline void run_to_barrier(Block &block, const Order &order) {
 
 /* Every thread waits at a barrier or has exited: lets them go on, or says who is absent. False: all have exited. */
 inline bool pass_barrier(Block &block) {
+  count_interval();
   const Thread *first = nullptr;
   for (const Thread &thread : block.threads)
     if (thread.state == State::at_barrier && first == nullptr) first = &thread;
