@@ -107,6 +107,8 @@ fn a_dispatcher_in_c_chooses_what_the_tree_says() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let files = registry::files(&def, Some((&units, &cpu)), (&on_cuda, &devices));
     files.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).expect("it can be written"));
+    let loaded = registry::dispatcher(&def, &cpu);
+    fs::write(folder.path().join("loaded.c"), &loaded.source).expect("it can be written");
     let names: Vec<String> = std::iter::once("cpu".to_owned())
         .chain(devices.iter().map(|((major, minor), _)| format!("sm_{major}{minor}")))
         .collect();
@@ -128,13 +130,23 @@ const char *chosen(int tree, const int64_t *shape) {{\n    switch (tree) {{\n{ca
         let mut compiler = Command::new("cc");
         compiler.args(language).args(["-O1", "-Wall", "-Wextra", "-Werror", "-pedantic-errors", "-fPIC", "-shared"]);
         // What overflows ends the test; a tree may compare with the largest integer that there is.
-        compiler.args(["-Wno-type-limits", traps, "-fsanitize-undefined-trap-on-error", "chosen.c", "-o"]).arg(&built);
+        compiler.args(["-Wno-type-limits", traps, "-fsanitize-undefined-trap-on-error", "chosen.c"]);
+        compiler.args((language[1] == "c").then_some("loaded.c")).arg("-o").arg(&built);
         let output = compiler.current_dir(folder.path()).output().expect("cc starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // SAFETY: the library has no initialisers.
         let library = unsafe { libloading::Library::new(&built) }.expect("the library loads");
         // SAFETY: it is the function above.
         let chosen = unsafe { library.get::<Chosen>(b"chosen") }.expect("it is exported");
+        if language[1] == "c" {
+            // SAFETY: it is the function of the unit.
+            let pick =
+                unsafe { library.get::<registry::DispatchFn>(loaded.symbol.as_bytes()) }.expect("it is exported");
+            for shape in &shapes {
+                // SAFETY: the shape has as many values.
+                assert_eq!(usize::try_from(unsafe { pick(shape.as_ptr()) }), Ok(cpu.pick(shape)), "{shape:?} {cpu:?}");
+            }
+        }
         for shape in &shapes {
             for (at, tree) in std::iter::once(&cpu).chain(devices.iter().map(|(_, tree)| tree)).enumerate() {
                 let row = tree.pick(shape);

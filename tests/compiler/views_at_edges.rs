@@ -1,5 +1,6 @@
 //! Matrices that are read where they lie by tiles that are partitioned: at the edge all tiles read one copy, of as many columns as the tile
-//! that is taken there reads, and none where that reads no more than there is.
+//! that is taken there reads, and none where that reads no more than there is. Lanes that share a sum read none of what lies along it, also
+//! where the other matrix is packed.
 
 use dietcode_core::frontend;
 use dietcode_core::machine::{CpuTarget, Toolchain};
@@ -66,6 +67,49 @@ fn products_of_any_width_equal_the_nest() {
             let value = |name: &str| [m, k, n]["MKN".find(name).expect("a variable of the nest")];
             case.instance.shape = case.instance.def.shape_vars.iter().map(|var| value(&var.name)).collect();
             case.instance.gap = (n % 2) as usize;
+            let tensors = case.instance.tensors();
+            library.check(&case, &tensors, &case.instance.expected(&tensors));
+        }
+    }
+}
+
+/// Eight rows by `columns` columns, eight lanes of the sum, the other matrix in panels.
+fn by_lanes(columns: i64) -> Tiled {
+    let parameters = serde_json::json!({ "vector": "k", "register_tile": { "i": 8, "j": columns, "k": 8 },
+        "block_tile": { "i": 16, "j": 2 * columns, "k": 64 }, "pack": ["w"], "partition": ["i", "j"] });
+    serde_json::from_value(parameters).expect("parameters of the family")
+}
+
+#[test]
+fn what_lies_along_a_sum_is_read_in_place_beside_what_is_packed() {
+    let loops = |dtype: &str| {
+        let program = frontend::program(&product(dtype));
+        let (_, lowered) = by_lanes(3).micro_kernel(&program, &avx512::target()).expect("a tile");
+        lowered.nest().body.to_string()
+    };
+    assert!(!loops("f32").contains("view x_view"), "{}", loops("f32"));
+    // No mask loads elements of 16 bits that are floats in a lane.
+    assert!(loops("bf16").contains("view x_view"), "{}", loops("bf16"));
+}
+
+#[test]
+fn sums_of_any_length_by_lanes_beside_panels_equal_the_nest() {
+    let toolchain = Toolchain::find("native").expect("a C compiler");
+    let target = CpuTarget::of(&toolchain);
+    let case = |(columns, dtype): (i64, &str)| {
+        let def = KernelDef { name: format!("by_lanes_{dtype}_{columns}"), ..product(dtype) };
+        let unit = units::tiled(&def, &by_lanes(columns), &target).expect("a valid tile");
+        let reference = units::oracle(&def);
+        let instance = Instance { seed: columns as u64, shape: vec![1; 3], def, gap: 0, coarse: false };
+        Case { instance, unit, reference, trace: format!("{:?}", by_lanes(columns)), sizes: None }
+    };
+    let cases: Vec<Case> = [(1, "f32"), (3, "f32"), (3, "bf16"), (2, "f16")].map(case).into();
+    let library = Library::compile(&toolchain, &cases);
+    for mut case in cases {
+        for (k, m, n) in (1..=150).map(|k| (k, [1, 7, 13, 40][k as usize % 4], [1, 2, 5][k as usize % 3])) {
+            let value = |name: &str| [m, k, n]["MKN".find(name).expect("a variable of the nest")];
+            case.instance.shape = case.instance.def.shape_vars.iter().map(|var| value(&var.name)).collect();
+            case.instance.gap = (k % 2) as usize;
             let tensors = case.instance.tensors();
             library.check(&case, &tensors, &case.instance.expected(&tensors));
         }

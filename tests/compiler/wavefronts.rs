@@ -116,6 +116,7 @@ fn the_model_counts_what_the_emulator_counts() {
             memory[case.instance.def.output] = case.instance.output(&tensors);
             library.run(case, &mut memory);
             let (found, predicted) = (library.wavefronts().map(|count| count as f64), predicted(drawn));
+            assert!(found[0] + found[1] > 0.0, "it uses shared memory: {trace}");
             if found != predicted {
                 let loops: String = lowered.nests.iter().map(|nest| nest.body.to_string()).collect();
                 let what = format!(

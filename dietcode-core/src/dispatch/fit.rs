@@ -168,8 +168,11 @@ mod tests {
         let at = |m: i64| if m == 256 { [100.0, 150.0] } else { [100.0, 20.0] };
         let all: Vec<Known> = (1..=256).map(|m| known(m, at(m), 0.0)).collect();
         assert_eq!(fitted(&[], &all, &names), Tree::Leaf("robust".into()));
-        let labelled = fitted(&[(&[256], "narrow"), (&[80], "robust")], &all, &names);
-        assert_eq!([80, 255, 256].map(|m| labelled.pick(&["M".to_owned()], &[m])), ["robust", "robust", "narrow"]);
+        let labels: [Label<'_>; 2] = [(&[256], "narrow"), (&[80], "robust")];
+        for labels in [&labels[..], &labels[..1]] {
+            let of = fitted(labels, &all, &names);
+            assert_eq!([80, 255, 256].map(|m| of.pick(&["M".to_owned()], &[m])), ["robust", "robust", "narrow"]);
+        }
     }
 
     #[test]

@@ -97,7 +97,8 @@ impl Grower<'_> {
         // What must be chosen at a single shape may have a leaf of its own, where others lose much in one of more shapes.
         let finer =
             || Grower { limits: Limits { fewest: 1, ..self.limits }, ..*self }.next_split(samples, of, depth, lost);
-        let next = match (next, if must { finer() } else { None }) {
+        let is_labelled = samples.all.iter().any(|sample| of.iter().any(|choice| sample.costs[*choice] >= MUST));
+        let next = match (next, if is_labelled { finer() } else { None }) {
             (Some(next), Some(finer)) if next.losses > finer.losses + AT_ONCE * self.limits.worth => Some(finer),
             (next, finer) => next.or(finer),
         };

@@ -108,9 +108,9 @@ impl CpuHarness {
     ///
     /// If the compiler refuses the dispatcher.
     pub fn dispatched(&self, units: Vec<Unit>, decision: &Decision) -> Result<Implementation> {
-        let unit = dispatcher(self.def(), decision);
-        let compiled = self.build_one(&unit);
-        let dispatcher = compiled.map_err(|failure| Error::failed(format!("the {} {failure}", unit.name)))?;
+        let compiled = self.build_one(&dispatcher(self.def(), decision));
+        let refused = |failure| Error::failed(format!("the dispatcher of `{}` {failure}", self.def().name));
+        let dispatcher = compiled.map_err(refused)?;
         Ok(Implementation::Dispatched { units, dispatcher })
     }
 

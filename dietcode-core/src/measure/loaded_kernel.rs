@@ -16,8 +16,8 @@ use crate::runtime::{
 use crate::{Error, Result, abi};
 
 thread_local! {
-    /// The dispatcher of the kernel that is called: a kernel's own is a function without a state.
-    static DISPATCHER: Cell<Option<DispatchFn>> = const { Cell::new(None) };
+    /// The dispatcher of the kernel that is called, and how many shape variables it reads: a kernel's own is a function without a state.
+    static DISPATCHER: Cell<Option<(DispatchFn, usize)>> = const { Cell::new(None) };
 }
 
 /// A kernel, which stays for as long as the process, as the code that was loaded does.
@@ -46,8 +46,9 @@ impl LoadedKernel {
         let unit = dispatcher(def, decision);
         // SAFETY: the symbol has this type, as `codegen` declares it.
         let loaded = builder.build_one(&unit).and_then(|built| unsafe { symbol::<DispatchFn>(&built) });
-        let dispatcher =
-            loaded.map_err(|failure| Error::failed(format!("the {} cannot be loaded: {failure}", unit.name)))?;
+        let dispatcher = loaded.map_err(|failure| {
+            Error::failed(format!("the dispatcher of `{}` cannot be loaded: {failure}", def.name))
+        })?;
         let table = leaked(TableSource::Linked(leaked(abi::Table::new(rows.leak()))));
         let cuda = leaked(CudaTableSource::Skipped("it was loaded for the CPU"));
         let kernel = leaked(Kernel { signature: signature(def), table, dispatch, cuda });
@@ -62,7 +63,7 @@ impl LoadedKernel {
 
     /// Runs `body`, in which this kernel may be called from this thread.
     pub fn entered<R>(&self, body: impl FnOnce() -> R) -> R {
-        let outer = DISPATCHER.replace(Some(self.dispatcher));
+        let outer = DISPATCHER.replace(Some((self.dispatcher, self.kernel.shape_vars().len())));
         let result = body();
         DISPATCHER.set(outer);
         result
@@ -70,8 +71,10 @@ impl LoadedKernel {
 }
 
 fn dispatch(shape: &[i64]) -> usize {
-    // SAFETY: a shape of the kernel has a value for each of its variables.
-    let row = DISPATCHER.get().map(|dispatcher| unsafe { dispatcher(shape.as_ptr()) });
+    // That of another kernel has nothing to say.
+    let own = DISPATCHER.get().filter(|(_, vars)| *vars == shape.len());
+    // SAFETY: the shape has a value for each of its variables.
+    let row = own.map(|(dispatcher, _)| unsafe { dispatcher(shape.as_ptr()) });
     // A row that is not there is an error of the call.
     row.and_then(|row| usize::try_from(row).ok()).unwrap_or(usize::MAX)
 }

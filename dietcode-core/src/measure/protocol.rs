@@ -13,7 +13,7 @@ use crate::config::Cache;
 use crate::reference::Arithmetic;
 
 /// Both sides are the same binary as a rule; where they are not, this number differs.
-pub(super) const VERSION: u32 = 10;
+pub(super) const VERSION: u32 = 11;
 
 /// From the runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -67,7 +67,7 @@ pub fn dispatcher(def: &KernelDef, decision: &Decision) -> TranslationUnit {
         &mut source,
         format_args!("\nint64_t {symbol}(const int64_t *shape) {{\n    return {inner}({});\n}}\n", values.join(", ")),
     );
-    TranslationUnit { name: format!("dispatcher of {}", def.name), symbol, source }
+    TranslationUnit { name: format!("{}_dispatcher", def.name), symbol, source }
 }
 
 /// What [`dispatcher`]'s symbol is. It reads one value for each shape variable.

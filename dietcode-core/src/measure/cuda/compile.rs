@@ -56,7 +56,7 @@ pub struct Built {
     pub toolchain: String,
 }
 
-/// Longer than any sane micro-kernel compiles.
+/// Longer than any sane micro-kernel compiles, and than a few of them together.
 const LIMIT: Duration = Duration::from_secs(120);
 
 impl CudaCompiler {
@@ -163,16 +163,13 @@ impl CudaCompiler {
         self.build_together(std::slice::from_ref(unit)).remove(0)
     }
 
-    /// Compiles several by one run of each compiler, which starts and reads headers once; one result each, in order. Of those that are
-    /// refused together each half has a run of its own, so that in the end none fails but for itself.
+    /// Compiles several by one run of each compiler, which starts and reads headers once; one result each, in order. Those that are refused
+    /// together, or take too long, have a run each, so that none fails but for itself.
     pub fn build_together(&self, units: &[CudaUnit]) -> Vec<Result<Built, Failure>> {
         match self.build_as_one(units) {
             Ok(built) => built.into_iter().map(Ok).collect(),
             Err(failure) if units.len() == 1 => vec![Err(failure)],
-            Err(_) => {
-                let (first, second) = units.split_at(units.len() / 2);
-                [first, second].into_iter().flat_map(|half| self.build_together(half)).collect()
-            }
+            Err(_) => units.iter().map(|unit| self.build_one(unit)).collect(),
         }
     }
 
@@ -197,16 +194,15 @@ impl CudaCompiler {
     fn compile(&self, units: &[&CudaUnit]) -> Result<Vec<Built>, Failure> {
         let Some(CudaUnit { name, .. }) = units.first() else { return Ok(Vec::new()) };
         let source: String = units.iter().map(|unit| &*unit.source).collect();
-        let limit = LIMIT.saturating_mul(u32::try_from(units.len()).unwrap_or(u32::MAX));
         let by_nvcc = |nvcc: &Nvcc| -> Result<(Compiled, String), Failure> {
-            let compiled = nvcc.clone().with_limit(limit).compile(&source, &[self.capability], DEVICE_HEADERS);
+            let compiled = nvcc.clone().with_limit(LIMIT).compile(&source, &[self.capability], DEVICE_HEADERS);
             Ok((compiled.map_err(|e| refused(&e))?, format!("nvcc {}", nvcc.version())))
         };
         let emulated = |compiler: &HostCompiler| -> Result<PathBuf, Failure> {
             let [file, library] = ["cu", "so"].map(|extension| self.file(name, extension));
             fs::write(&file, &source).map_err(|e| unwritable(&file, &e))?;
             let mut command = compiler.shared_library(&file, &library, self.folder.path());
-            run_compiler(command.env("TMPDIR", self.folder.path()), limit)?;
+            run_compiler(command.env("TMPDIR", self.folder.path()), LIMIT)?;
             Ok(library)
         };
         let (image, report, toolchain) = match &self.how {

@@ -54,14 +54,13 @@ impl<P: Params> TunableOp<P> {
         let begun = P::clock();
         account.earn(u64::from(EACH), begun);
         let Some(mut exploration) = if_idle(&self.exploration) else { return Ok(()) };
-        if let Some(other) = exploration.as_mut().filter(|exploration| Some(&*exploration.words) != key.words()) {
+        let is_other =
+            |current: &Exploration<P>| Some(&*current.words) != key.words() || !P::is_of(&current.proxy, call);
+        if let Some(other) = exploration.as_mut().filter(|current| is_other(current)) {
             other.others += 1;
             if other.others > MOST_OTHERS {
                 *exploration = None;
             }
-            return Ok(());
-        }
-        if exploration.as_ref().is_some_and(|current| !P::is_of(&current.proxy, call)) {
             return Ok(());
         }
         if exploration.is_none() && !entry.may_be_raced(begun, REST) {

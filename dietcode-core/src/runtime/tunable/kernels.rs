@@ -28,7 +28,8 @@ use crate::{Error, Result, abi};
 ///
 /// **Key.** The nest's hash; the shape variables; of each tensor the type of its elements, whether its rows lie `dense`, `apart` by
 /// multiples of 64 bytes (`apart64`) or `apart`, and the alignment of its first element up to 64 bytes; of each scalar whether it is 0, 1,
-/// negative or another number; the number of threads, or, of tensors on a device, its compute capability, model and the driver's version.
+/// negative or another number; the number of threads, or, of tensors on a device, its compute capability, model, multiprocessors and the
+/// CUDA version of the driver.
 ///
 /// **Proxies** have the same layout, and addresses with the same remainder by 64. Their elements, also between rows, are numbers
 /// (128 + k) / 256 with k from 0 to 127, which all element types hold; a scalar that is neither 0 nor 1 is 0.75 with
