@@ -18,7 +18,7 @@ use dietcode_syntax::Role;
 
 pub(crate) use dump::{AFTER, KERNELS, SECTION};
 pub use dump::{DUMP_IR, Dump, dump_folder};
-pub(crate) use nest::{parts_of_tiles, serves_lanes, widest_fetch, workspace};
+pub(crate) use nest::{across_lanes, parts_of_tiles, serves_lanes, widest_fetch, workspace};
 pub(crate) use passes::{MOST_VECTORS, can_be_padded};
 pub use structure::structure_hash;
 

@@ -81,6 +81,23 @@ pub(crate) fn serves_lanes(block: &Block, axis: &Name, is_packed: impl Fn(&Name)
     is_padded_by(block, axis, 0.0) && block.reduction.as_ref().is_some_and(masked)
 }
 
+/// What moves along a sum's axis and does not lie along it: packed, it leaves lanes along the axis what lies so.
+pub(crate) fn across_lanes(block: &Block, axis: &Name) -> Vec<Name> {
+    let mut across = Vec::new();
+    block.reduction.iter().for_each(|reduction| {
+        reduction.update.any(&mut |e| {
+            match e {
+                Expr::Load(buffer, index) if index.iter().any(|e| e.uses(axis)) && !lies_along(e, axis) => {
+                    across.push(buffer.name.clone());
+                }
+                _ => {}
+            }
+            false
+        });
+    });
+    across
+}
+
 /// Whether vectors along an axis are floats as they lie in the tensor, and no other axis moves along the same dimension, as one of a
 /// window does: with that one at its end, the index would be none whose lanes are known to be neighbours.
 fn lies_along(read: &Expr, axis: &Name) -> bool {

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use dietcode_syntax::Role;
 
 use cross_thread::CrossThread;
-pub(crate) use in_place::{in_place, serves_lanes};
+pub(crate) use in_place::{across_lanes, in_place, serves_lanes};
 use prefetch::Shares;
 use raster::Pair;
 use shared::SharedStage;

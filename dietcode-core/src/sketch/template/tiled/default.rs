@@ -1,13 +1,13 @@
 //! The micro-kernel that is used where nothing was tuned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dietcode_syntax::Role;
 
 use super::Tiled;
 use crate::ErrorKind;
 use crate::ir::{Affine, Expr, Name, Program, affine};
-use crate::lower::serves_lanes;
+use crate::lower::{across_lanes, serves_lanes};
 use crate::machine::CpuTarget;
 use crate::sketch::dot::Products;
 use crate::sketch::reads::Reads;
@@ -38,8 +38,8 @@ impl Tiled {
         valid.unwrap_or_default()
     }
 
-    /// A micro-kernel for nests whose inputs are contiguous along the innermost sum and used a few times: its lanes share the sum, so
-    /// that each input is read once as it lies, and nothing is packed. None where an input lies otherwise.
+    /// A micro-kernel for nests of which an input is contiguous along the innermost sum and used a few times: its lanes share the sum, so
+    /// that it is read once as it lies. Others, of which there is little then, are packed. None where none lies so.
     pub fn streaming_for(program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
         streaming(program, target)?.unless_refused(program, target)
     }
@@ -117,14 +117,28 @@ impl Tiled {
 }
 
 /// A few columns of the output, and as many rows as registers have room for their sums: what lies along the columns is read again for
-/// each tile of rows, so that few rows read it once.
+/// each tile of rows, so that few rows read it once. What does not lie along the sum is packed, if it moves along one side of the tile only, and
+/// is used again along the other.
 fn streaming(program: &Program, target: &CpuTarget) -> Option<Tiled> {
     let block = &program.blocks[0];
-    let sum = &block.iters_of(Role::Reduce).last().filter(|iter| serves_lanes(block, &iter.name, |_| false))?.name;
-    block.update_reads().iter().find(|(_, index)| index.iter().any(|e| e.uses(sum)))?;
+    let sum = &block.iters_of(Role::Reduce).last()?.name;
+    let across_lanes = across_lanes(block, sum);
+    let reads = block.update_reads();
+    let is_packed = |name: &Name| across_lanes.contains(name);
+    if !serves_lanes(block, sum, is_packed) {
+        return None;
+    }
+    reads.iter().find(|(buffer, index)| !is_packed(&buffer.name) && index.iter().any(|e| e.uses(sum)))?;
     if program.reads_prepared_along(block, sum) {
         return None;
     }
+    let sides: Vec<&Name> = block.iters_of(Role::Spatial).map(|iter| &iter.name).collect();
+    let moves_along = |index: &[Expr]| sides.iter().filter(|side| index.iter().any(|e| e.uses(side))).count();
+    if reads.iter().any(|(buffer, index)| is_packed(&buffer.name) && moves_along(index) > 1) {
+        return None;
+    }
+    let pack: Vec<String> =
+        across_lanes.iter().map(|name| name.to_string()).collect::<BTreeSet<_>>().into_iter().collect();
     let lanes = target.lanes(program.computes_in());
     let columns = block.contiguous()?.clone();
     let rows = block.iters_of(Role::Spatial).map(|iter| &iter.name).filter(|name| **name != columns).last();
@@ -141,7 +155,7 @@ fn streaming(program: &Program, target: &CpuTarget) -> Option<Tiled> {
     let (inner, outer) = (reductions.len() - 1, reductions.iter());
     block_tile.extend(outer.take(inner).map(|name| (name.to_string(), 1)));
     block_tile.insert(sum.to_string(), STREAMED);
-    Some(Tiled { vector: Some(sum.to_string()), register_tile, block_tile, partition, ..Tiled::default() })
+    Some(Tiled { vector: Some(sum.to_string()), register_tile, block_tile, pack, partition, ..Tiled::default() })
 }
 
 /// Whether there are three spatial loops or more beside batches, as of a convolution.
