@@ -49,28 +49,34 @@ fn tiles_of_rows_read_one_copy() {
     assert!(nest.contains("N % 32 == 16") && nest.contains("N % 32 == 8"), "{nest}");
 }
 
-#[test]
-fn products_of_any_width_equal_the_nest() {
+/// Products by tiles, compiled for this machine, equal the nest at some values of M, K and N.
+fn equal_the_nest(products: &[(&str, Tiled)], shapes: &(impl Iterator<Item = [i64; 3]> + Clone)) {
     let toolchain = Toolchain::find("native").expect("a C compiler");
     let target = CpuTarget::of(&toolchain);
-    let case = |(vectors, dtype): (i64, &str)| {
-        let def = KernelDef { name: format!("product_{dtype}_{vectors}"), ..product(dtype) };
-        let unit = units::tiled(&def, &tiled(vectors), &target).expect("a valid tile");
+    let case = |(at, (dtype, tiled)): (usize, &(&str, Tiled))| {
+        let def = KernelDef { name: format!("product_{dtype}_{at}"), ..product(dtype) };
+        let unit = units::tiled(&def, tiled, &target).expect("a valid tile");
         let reference = units::oracle(&def);
-        let instance = Instance { seed: vectors as u64, shape: vec![1; 3], def, gap: 0, coarse: false };
-        Case { instance, unit, reference, trace: format!("{:?}", tiled(vectors)), sizes: None }
+        let instance = Instance { seed: at as u64, shape: vec![1; 3], def, gap: 0, coarse: false };
+        Case { instance, unit, reference, trace: format!("{tiled:?}"), sizes: None }
     };
-    let cases: Vec<Case> = [(4, "f32"), (3, "f32"), (4, "bf16"), (3, "f16")].map(case).into();
+    let cases: Vec<Case> = products.iter().enumerate().map(case).collect();
     let library = Library::compile(&toolchain, &cases);
     for mut case in cases {
-        for (n, m, k) in (1..=70).map(|n| (n, [1, 6, 13, 27][n as usize % 4], [1, 16, 37][n as usize % 3])) {
-            let value = |name: &str| [m, k, n]["MKN".find(name).expect("a variable of the nest")];
+        for (at, shape) in shapes.clone().enumerate() {
+            let value = |name: &str| shape["MKN".find(name).expect("a variable of the nest")];
             case.instance.shape = case.instance.def.shape_vars.iter().map(|var| value(&var.name)).collect();
-            case.instance.gap = (n % 2) as usize;
+            case.instance.gap = at % 2;
             let tensors = case.instance.tensors();
             library.check(&case, &tensors, &case.instance.expected(&tensors));
         }
     }
+}
+
+#[test]
+fn products_of_any_width_equal_the_nest() {
+    let products = [("f32", tiled(4)), ("f32", tiled(3)), ("bf16", tiled(4)), ("f16", tiled(3))];
+    equal_the_nest(&products, &(1..=70).map(|n| [[1, 6, 13, 27][n as usize % 4], [1, 16, 37][n as usize % 3], n]));
 }
 
 /// Eight rows by `columns` columns, eight lanes of the sum, the other matrix in panels.
@@ -94,24 +100,6 @@ fn what_lies_along_a_sum_is_read_in_place_beside_what_is_packed() {
 
 #[test]
 fn sums_of_any_length_by_lanes_beside_panels_equal_the_nest() {
-    let toolchain = Toolchain::find("native").expect("a C compiler");
-    let target = CpuTarget::of(&toolchain);
-    let case = |(columns, dtype): (i64, &str)| {
-        let def = KernelDef { name: format!("by_lanes_{dtype}_{columns}"), ..product(dtype) };
-        let unit = units::tiled(&def, &by_lanes(columns), &target).expect("a valid tile");
-        let reference = units::oracle(&def);
-        let instance = Instance { seed: columns as u64, shape: vec![1; 3], def, gap: 0, coarse: false };
-        Case { instance, unit, reference, trace: format!("{:?}", by_lanes(columns)), sizes: None }
-    };
-    let cases: Vec<Case> = [(1, "f32"), (3, "f32"), (3, "bf16"), (2, "f16")].map(case).into();
-    let library = Library::compile(&toolchain, &cases);
-    for mut case in cases {
-        for (k, m, n) in (1..=150).map(|k| (k, [1, 7, 13, 40][k as usize % 4], [1, 2, 5][k as usize % 3])) {
-            let value = |name: &str| [m, k, n]["MKN".find(name).expect("a variable of the nest")];
-            case.instance.shape = case.instance.def.shape_vars.iter().map(|var| value(&var.name)).collect();
-            case.instance.gap = (k % 2) as usize;
-            let tensors = case.instance.tensors();
-            library.check(&case, &tensors, &case.instance.expected(&tensors));
-        }
-    }
+    let products = [("f32", by_lanes(1)), ("f32", by_lanes(3)), ("bf16", by_lanes(3)), ("f16", by_lanes(2))];
+    equal_the_nest(&products, &(1..=150).map(|k| [[1, 7, 13, 40][k as usize % 4], k, [1, 2, 5][k as usize % 3]]));
 }

@@ -15,7 +15,7 @@ use std::ops::Sub;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Block, Expr, ForKind, Name, Reduction, Scope, affine};
+use crate::ir::{Block, Expr, ForKind, Name, Scope, affine};
 use crate::lower::guard::Guard;
 use crate::lower::passes::is_padded_by;
 use crate::schedule::Schedule;
@@ -73,28 +73,24 @@ fn without(schedule: &Schedule, lane: &Name, guard: &Guard, update: &Expr) -> Op
 /// Whether lanes along a sum's axis need no copies at its end: zeros there change nothing, and all that moves along it can be masked, but for
 /// what is packed, which has zeros there.
 pub(crate) fn serves_lanes(block: &Block, axis: &Name, is_packed: impl Fn(&Name) -> bool) -> bool {
-    let moves = |e: &Expr| match e {
-        Expr::Load(buffer, index) => !is_packed(&buffer.name) && index.iter().any(|e| e.uses(axis)),
-        _ => false,
-    };
-    let masked = |reduction: &Reduction| !reduction.update.any(&mut |e| moves(e) && !lies_along(e, axis));
-    is_padded_by(block, axis, 0.0) && block.reduction.as_ref().is_some_and(masked)
+    is_padded_by(block, axis, 0.0) && across_lanes(block, axis).iter().all(is_packed)
 }
 
 /// What moves along a sum's axis and does not lie along it: packed, it leaves lanes along the axis what lies so.
 pub(crate) fn across_lanes(block: &Block, axis: &Name) -> Vec<Name> {
     let mut across = Vec::new();
-    block.reduction.iter().for_each(|reduction| {
-        reduction.update.any(&mut |e| {
-            match e {
-                Expr::Load(buffer, index) if index.iter().any(|e| e.uses(axis)) && !lies_along(e, axis) => {
-                    across.push(buffer.name.clone());
-                }
-                _ => {}
-            }
-            false
-        });
-    });
+    let mut note = |e: &Expr| {
+        if let Expr::Load(buffer, index) = e
+            && index.iter().any(|e| e.uses(axis))
+            && !lies_along(e, axis)
+        {
+            across.push(buffer.name.clone());
+        }
+        false
+    };
+    if let Some(reduction) = &block.reduction {
+        reduction.update.any(&mut note);
+    }
     across
 }
 

@@ -19,8 +19,6 @@
 
 namespace dietcode_host {
 
-constexpr bool COUNTS = true;
-
 /* Of loads, and of stores. */
 inline thread_local unsigned long long counted[2];
 
@@ -158,7 +156,6 @@ extern "C" __attribute__((visibility("default"), used)) inline void dietcode_hos
 
 namespace dietcode_host {
 
-constexpr bool COUNTS = false;
 inline void touch(const Thread &, const void *, size_t, bool, bool, const void *) {}
 template <class Row> void count_rows(unsigned, Row) {}
 inline void count_interval() {}

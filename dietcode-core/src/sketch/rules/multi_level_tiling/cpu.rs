@@ -113,8 +113,8 @@ fn tiled(
     reorder(&mut partial, loops, structure, variant);
     partial.instructions.extend(variant.dot.iter().map(|(dot, _)| Instruction::Tensorize((*dot).into())));
     accumulate(&mut partial, block);
-    let is_packed = |tensor: &Name| variant.packed.contains(tensor);
-    let serves = |axis: &Name| serves_lanes(block, axis, is_packed);
+    // Where lanes share a sum nothing is packed.
+    let serves = |axis: &Name| serves_lanes(block, axis, |_| false);
     let in_place = variant.shares_sum(block) && variant.vector.iter().any(serves);
     for tensor in reads.names() {
         let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
