@@ -57,8 +57,9 @@ impl<'a> Triangle<'a> {
     ) -> Option<Problem> {
         let found = text(self.range.whole);
         let name = self.name.clone();
-        let indices: Vec<(&Param, usize, &Affine)> = elements
-            .flat_map(|(param, index)| index.iter().enumerate().map(move |(at, index)| (param, at, index)))
+        // A tensor whose type was refused has no dimensions to compare with.
+        let indices: Vec<(&Param, &Affine, &Affine)> = elements
+            .flat_map(|(param, index)| param.dims.iter().zip(index).map(move |(extent, index)| (param, extent, index)))
             .collect();
         let var = l.var.to_string();
         let length = self.ends[1].add_scaled(&self.ends[0], -1)?;
@@ -75,21 +76,22 @@ impl<'a> Triangle<'a> {
         let beyond = |end: &Affine| {
             let all = shift([least, end])?;
             let some = shift([&self.ends[0], &self.ends[1]])?;
-            let is_beyond = |(param, at, index): &&(&Param, usize, &Affine)| {
+            let is_beyond = |(_, extent, index): &&(&Param, &Affine, &Affine)| {
                 let reached = values(index, &var, &all, loops).zip(values(index, &var, &some, loops));
-                reached.is_none_or(|(all, some)| !reaches(&param.dims[*at], &all, &some))
+                reached.is_none_or(|(all, some)| !reaches(extent, &all, &some))
             };
-            indices.iter().find(is_beyond).map(|(param, at, index)| (*param, *at, values(index, &var, &all, loops)))
+            let first = indices.iter().find(is_beyond);
+            first.map(|(param, extent, index)| (*param, *extent, values(index, &var, &all, loops)))
         };
         let ends = is_end.then_some(&wider).into_iter().chain([greatest]);
         let end = ends.clone().find(|end| beyond(end).is_none());
         let range = format!("for {var} in {least}..{}", end.unwrap_or(greatest));
         let statement = self.chosen(l, loops);
-        let Some((param, at, reached)) = beyond(end.unwrap_or(greatest)) else {
+        let Some((param, extent, reached)) = beyond(end.unwrap_or(greatest)) else {
             return Some(Problem::RangeOfLoop { found, name, range, statement });
         };
         let [least, greatest] = reached?;
-        let (tensor, extent) = (param.name.clone(), param.dims[at].to_string());
+        let (tensor, extent) = (param.name.clone(), extent.to_string());
         let room = match never_negative(&least) {
             true => format!("pad `{tensor}` to `{}` there", greatest.plus(1)?),
             false => format!(

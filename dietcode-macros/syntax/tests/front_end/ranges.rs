@@ -209,6 +209,18 @@ fn a_triangular_range_that_would_leave_a_tensor_says_what_room_it_needs() {
 }
 
 #[test]
+fn a_triangular_range_beside_a_type_that_was_refused_is_an_error_of_its_own() {
+    for (input, output) in [("[f32; M]", "[[f32; M]; ..]"), ("[f32; ..]", "[[f32; M]; M]"), ("[f32; M]", "[f32; M]")] {
+        let source = format!(
+            "#[dynamic_kernel] fn f(x: &{input}, y: &mut {output}) {{
+                for i in 0..M {{ for j in i..M {{ y[0][j] += x[j]; }} }} }}"
+        );
+        let errors = parse(&source).unwrap_err();
+        assert!(errors.contains("`i..M`") && errors.lines().count() == 2, "{errors}");
+    }
+}
+
+#[test]
 fn what_a_reversed_output_index_tells_to_write_is_the_same_nest() {
     for (range, index, expected) in [
         ("0..N", "N - 1 - i", "for i in 0..N { y[i] = x[N - i - 1]; } }"),
