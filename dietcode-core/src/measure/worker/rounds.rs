@@ -17,6 +17,12 @@ const SAMPLE: Duration = Duration::from_millis(1);
 /// The same on several threads, which wait for each other in each call.
 const SHARED_SAMPLE: Duration = Duration::from_millis(4);
 
+/// A sample has no more calls than these, which take 10 ms where one does nothing.
+const MOST_CALLS: usize = 1 << 20;
+
+/// So many times as many calls are timed at most to find out how many are a sample.
+const MORE_CALLS: f64 = 16.0;
+
 /// Calls longer than this warm their own caches.
 const LONG: Duration = Duration::from_millis(20);
 
@@ -71,12 +77,19 @@ impl<'a> Entry<'a> {
         self.quiet.saturating_mul(2).saturating_add(self.patience)
     }
 
-    /// How many calls are one sample. With cold caches each is one.
-    fn calls(&self, threads: usize, timing: &Timing) -> usize {
-        if timing.cache == Cache::Cold {
-            return 1;
+    /// How many calls are one sample. With cold caches each is one. The call that was checked was the first to touch its memory and its
+    /// code, which may take milliseconds, so that it says nothing of a short one.
+    fn calls(&self, turns: &mut Turns<'_>, timing: &Timing) -> Result<usize, Failure> {
+        let span = span(turns.threads());
+        if timing.cache == Cache::Cold || self.first >= 4.0 * span {
+            return Ok(1);
         }
-        (span(threads) / self.first.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize
+        self.warm_up(turns)?;
+        calls_of(span, |calls| {
+            let start = Instant::now();
+            (0..calls).try_for_each(|_| self.callable.call(turns.next()))?;
+            Ok(start.elapsed().as_secs_f64())
+        })
     }
 
     /// Calls it so that its data is in the caches, as far as its calls have the same, and so long that all its threads have a core.
@@ -152,6 +165,21 @@ fn span(threads: usize) -> f64 {
     if threads > 1 { SHARED_SAMPLE.as_secs_f64() } else { SAMPLE.as_secs_f64() }
 }
 
+/// How many calls take so many seconds, by the time that numbers of them take.
+fn calls_of<E>(span: f64, mut time: impl FnMut(usize) -> Result<f64, E>) -> Result<usize, E> {
+    let most = MOST_CALLS as f64;
+    let mut calls = 1.0;
+    loop {
+        let more = span / time(calls as usize)?.max(1e-9);
+        // The fewer there are, the less their time says.
+        let next = (calls * more.min(MORE_CALLS)).ceil().clamp(1.0, most);
+        if more <= 2.0 || calls == most {
+            return Ok(next as usize);
+        }
+        calls = next;
+    }
+}
+
 /// Takes samples, in calls with one of some arguments after the other, until each implementation was timed often and long enough: seconds
 /// per call of each, fewer than were asked for of those that others disturbed for too long.
 pub(super) fn run(
@@ -161,7 +189,7 @@ pub(super) fn run(
 ) -> Result<Vec<Vec<f64>>, Failure> {
     let threads = arguments[0].threads;
     let mut turns = Turns { all: arguments, next: 1 % arguments.len() };
-    let calls: Vec<usize> = entries.iter().map(|entry| entry.calls(threads, timing)).collect();
+    let calls: Vec<usize> = entries.iter().map(|entry| entry.calls(&mut turns, timing)).collect::<Result<_, _>>()?;
     let eviction = (timing.cache == Cache::Cold).then(|| Eviction::new(threads));
     let most = if timing.cache == Cache::Cold { MOST_COLD_ROUNDS } else { MOST_ROUNDS };
     let goes_on = |at: usize, samples: &[f64]| {
@@ -186,5 +214,21 @@ fn settle() {
         if own_cpu_time().saturating_sub(before) < Duration::from_micros(200) {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_has_the_calls_that_its_span_takes_however_long_the_first_ones_are() {
+        for (seconds, expected) in [(5e-8, 20_000), (3e-7, 3334), (4e-4, 3), (6e-4, 2), (0.01, 1), (0.0, MOST_CALLS)] {
+            // What is called for the first time takes 30 µs more, and a clock has ticks.
+            let time = |calls: usize| Ok::<_, ()>(seconds * calls as f64 + if calls == 1 { 3e-5 } else { 0.0 });
+            let calls = calls_of(1e-3, time).unwrap();
+            assert!(calls.abs_diff(expected) <= 1 + expected / 10, "{seconds}: {calls}");
+        }
+        assert_eq!(calls_of(1e-3, |_| Err("hung")), Err("hung"));
     }
 }
