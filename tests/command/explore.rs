@@ -129,6 +129,18 @@ fn every_candidate_is_checked_at_the_shapes_of_a_list() {
 }
 
 #[test]
+fn elements_that_a_nest_leaves_as_they_were_are_right() {
+    let place = Place::new();
+    let keep =
+        "#[dynamic_kernel]\nfn keep(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = y[i] + 0.0 * x[i]; } }";
+    let config = r#"{ "kernel": { "source": "keep.rs", "function": "keep" }, "shape": { "N": "N" }, "wkl_insts": [{ "N": 20 }] }"#;
+    fs::write(place.0.path().join("keep.rs"), keep).unwrap();
+    fs::write(place.0.path().join("keep.json"), config).unwrap();
+    let (status, json, said) = place.explore(&mut place.command(&["keep.json", "--check"]));
+    assert_eq!((status, failed(&json)), (0, vec![]), "{said}");
+}
+
+#[test]
 fn candidates_are_timed_beside_a_blas_the_fastest_first() {
     let place = Place::new();
     let blas = place.blas("libright.so", &[]);
