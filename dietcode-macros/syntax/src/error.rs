@@ -321,7 +321,7 @@ problems! {
         "the output is read in what is summed; a sum is of inputs: add or multiply by the output's element before or after \
          the loops of the sum";
     AccumulatorInLoop(name)
-        "`{name}` is `let mut` and is read inside a loop below its `let`; read it after that loop, or make it a plain `let`";
+        "`{name}` is `let mut` and is read inside a loop below its `let`; read it after that loop, begin it in that loop, or make it a plain `let`";
 
     // Elements of a narrower type than the nest computes in.
     NarrowElement(found, dtype, computes_in)
