@@ -84,18 +84,14 @@ impl Precision {
     }
 
     fn mul(&self, a: Approx, b: Approx) -> Approx {
-        // What may be anything may be so times what is exact, too.
-        let inherited = match a.error + b.error {
-            f64::INFINITY => f64::INFINITY,
-            _ => a.value.abs() * b.error + b.value.abs() * a.error + a.error * b.error,
-        };
-        self.rounded(a.value * b.value, inherited)
+        self.rounded(a.value * b.value, of_product(a, b))
     }
 
     fn div(&self, a: Approx, b: Approx) -> Approx {
         let value = a.value / b.value;
         let inherited = match a.error + b.error {
             0.0 => 0.0,
+            f64::INFINITY => f64::INFINITY,
             _ => (a.error + value.abs() * b.error) / (b.value.abs() - b.error).max(0.0),
         };
         self.rounded(value, inherited)
@@ -531,6 +527,14 @@ fn call(function: Function, args: &[Approx], precision: &Precision) -> Approx {
     Approx { value, error: inherited + own + underflow }
 }
 
+/// How far a product is off, whose factors are. What may be anything may be so times what is exact, or 0, too.
+fn of_product(a: Approx, b: Approx) -> f64 {
+    match a.error + b.error {
+        f64::INFINITY => f64::INFINITY,
+        _ => a.value.abs() * b.error + b.value.abs() * a.error + a.error * b.error,
+    }
+}
+
 /// How far the exact value is off.
 fn inherited(spread: Spread, f: fn(&[f64]) -> f64, value: f64, args: &[Approx]) -> f64 {
     match (spread, args) {
@@ -538,7 +542,7 @@ fn inherited(spread: Spread, f: fn(&[f64]) -> f64, value: f64, args: &[Approx]) 
             let (low, high) = (f(&[(a.value - a.error).max(least)]), f(&[a.value + a.error]));
             (high - value).max(value - low)
         }
-        (Spread::Fused, [a, b, c]) => a.value.abs() * b.error + b.value.abs() * a.error + a.error * b.error + c.error,
+        (Spread::Fused, [a, b, c]) => of_product(*a, *b) + c.error,
         (Spread::Power, [a, b]) => {
             let (size, value) = (a.value.abs(), value.abs());
             let bases = [(size - a.error).max(0.0), size + a.error];
@@ -566,7 +570,10 @@ mod tests {
         for function in [Function::Abs, Function::Sqrt] {
             assert_eq!(call(function, &[anything], single).error, f64::INFINITY, "{function:?}");
         }
-        assert_eq!(single.mul(anything, Approx::exact(30_000.0)).error, f64::INFINITY);
+        let exact = Approx::exact;
+        assert_eq!(single.mul(anything, exact(30_000.0)).error, f64::INFINITY);
+        assert_eq!(single.div(exact(0.0), anything).error, f64::INFINITY);
+        assert_eq!(call(Function::MulAdd, &[anything, exact(0.0), exact(1.0)], single).error, f64::INFINITY);
     }
 
     fn admits(exact: f64, dtype: DType, result: f64) -> bool {

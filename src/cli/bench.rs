@@ -19,8 +19,8 @@ use super::progress::Progress;
 use super::report::{Report, ReportFiles};
 use super::setup::{BlasArguments, Setup, wkl_text};
 use super::table::{Legend, Line, table};
-use super::tell;
 use super::tune::thread_count;
+use super::{counted, tell};
 
 /// Measures the kernel at any shapes, tuned or not, beside other implementations.
 ///
@@ -208,7 +208,8 @@ fn wanted(arguments: &Arguments, name: &str) -> bool {
 fn complain(workload: &WorkloadInstance, comparison: &Comparison, progress: &Progress) {
     for standing in &comparison.standings {
         if let Err(failure) = &standing.outcome {
-            let on = format!("{} at {} on {} threads", standing.name, wkl_text(&workload.wkl), comparison.threads);
+            let threads = counted(comparison.threads, "thread");
+            let on = format!("{} at {} on {threads}", standing.name, wkl_text(&workload.wkl));
             progress.say(&format!("{on} {failure}"));
         }
     }

@@ -129,6 +129,35 @@ fn every_candidate_is_checked_at_the_shapes_of_a_list() {
 }
 
 #[test]
+fn elements_that_a_nest_leaves_as_they_were_are_right() {
+    let place = Place::new();
+    let keep =
+        "#[dynamic_kernel]\nfn keep(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = y[i] + 0.0 * x[i]; } }";
+    let config = r#"{ "kernel": { "source": "keep.rs", "function": "keep" }, "shape": { "N": "N" }, "wkl_insts": [{ "N": 20 }] }"#;
+    fs::write(place.0.path().join("keep.rs"), keep).unwrap();
+    fs::write(place.0.path().join("keep.json"), config).unwrap();
+    let (status, json, said) = place.explore(&mut place.command(&["keep.json", "--check"]));
+    assert_eq!((status, failed(&json)), (0, vec![]), "{said}");
+}
+
+/// A product that leaves `f32` may be anything, and so may what is made of it.
+#[test]
+fn what_overflows_has_a_bound_wherever_it_is_used() {
+    let place = Place::new();
+    let config = r#"{ "kernel": { "source": "f.rs", "function": "f" }, "shape": { "M": "M", "K": 100 }, "wkl_insts": [{ "M": 5 }] }"#;
+    fs::write(place.0.path().join("f.json"), config).unwrap();
+    for end in ["2.0 * acc", "acc * a[i]", "a[i] / acc", "acc.mul_add(a[i], 1.0)"] {
+        let nest = format!(
+            "#[dynamic_kernel] fn f(x: &[[f32; K]; M], a: &[f32; M], y: &mut [f32; M]) {{
+                for i in 0..M {{ let mut acc = 1.0; for k in 0..K {{ acc *= x[i][k] + 6.0; }} y[i] = {end}; }} }}"
+        );
+        fs::write(place.0.path().join("f.rs"), nest).unwrap();
+        let (status, json, said) = place.explore(&mut place.command(&["f.json", "--check"]));
+        assert_eq!((status, failed(&json)), (0, vec![]), "{end}: {said}");
+    }
+}
+
+#[test]
 fn candidates_are_timed_beside_a_blas_the_fastest_first() {
     let place = Place::new();
     let blas = place.blas("libright.so", &[]);

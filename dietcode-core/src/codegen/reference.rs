@@ -411,14 +411,13 @@ impl<'a> ReferencePrinter<'a> {
 
     fn binary(&mut self, op: BinaryOp, a: &Pair, b: &Pair) -> Pair {
         let value = self.temporary(format_args!("{} {op} {}", a.value, b.value));
-        let ((av, ae), (bv, be)) = ((&a.value, a.error()), (&b.value, b.error()));
+        let (ae, bv, be) = (a.error(), &b.value, b.error());
         let inherited = match (op, &a.error, &b.error) {
             (_, None, None) => "0.0".to_owned(),
-            (BinaryOp::Mul, ..) => format!("__builtin_fabs({av}) * {be} + __builtin_fabs({bv}) * {ae} + {ae} * {be}"),
+            (BinaryOp::Mul, ..) => of_product(a, b),
             (BinaryOp::Div, ..) => {
-                format!(
-                    "({ae} + __builtin_fabs({value}) * {be}) / (__builtin_fabs({bv}) > {be} ? __builtin_fabs({bv}) - {be} : 0.0)"
-                )
+                let least = format!("(__builtin_fabs({bv}) > {be} ? __builtin_fabs({bv}) - {be} : 0.0)");
+                unless_anything(ae, be, format_args!("({ae} + __builtin_fabs({value}) * {be}) / {least}"))
             }
             _ => format!("{ae} + {be}"),
         };
@@ -490,10 +489,7 @@ impl<'a> ReferencePrinter<'a> {
                 };
                 format!("__builtin_fmax({f}({av} + {ae}) - {value}, {value} - {f}({low}))")
             }
-            (Spread::Fused, [a, b, c]) => {
-                let ((av, ae), (bv, be), ce) = ((&a.value, a.error()), (&b.value, b.error()), c.error());
-                format!("__builtin_fabs({av}) * {be} + __builtin_fabs({bv}) * {ae} + {ae} * {be} + {ce}")
-            }
+            (Spread::Fused, [a, b, c]) => format!("({}) + {}", of_product(a, b), c.error()),
             (Spread::Power, [a, b]) => {
                 let (av, ae) = (&a.value, a.error());
                 let low = self.temporary(format_args!("__builtin_fmax(__builtin_fabs({av}) - {ae}, 0.0)"));
@@ -552,6 +548,17 @@ impl<'a> ReferencePrinter<'a> {
         let error = Some(self.temporary(error));
         Pair { value, error }
     }
+}
+
+/// How far a product is off, whose factors are.
+fn of_product(a: &Pair, b: &Pair) -> String {
+    let ((av, ae), (bv, be)) = ((&a.value, a.error()), (&b.value, b.error()));
+    unless_anything(ae, be, format_args!("__builtin_fabs({av}) * {be} + __builtin_fabs({bv}) * {ae} + {ae} * {be}"))
+}
+
+/// A bound, where both errors have one; what may be anything may be so times what is exact, or 0, too.
+fn unless_anything(a: &str, b: &str, error: impl Display) -> String {
+    format!("{a} + {b} == __builtin_inf() ? __builtin_inf() : {error}")
 }
 
 /// What integers make modulo 2³².

@@ -169,7 +169,11 @@ impl Runner {
         let mut _doing = doing("starting a measurement");
         loop {
             let (shape, count) = (&job.instance.shape, job.implementations.len());
-            let on = if job.threads == 0 { "the device".to_owned() } else { format!("{} threads", job.threads) };
+            let on = match job.threads {
+                0 => "the device".to_owned(),
+                1 => "1 thread".to_owned(),
+                threads => format!("{threads} threads"),
+            };
             (at, limit) = match event {
                 Ok(Event::Preparing) => {
                     _doing = doing(format!("computing the reference at shape {shape:?}"));

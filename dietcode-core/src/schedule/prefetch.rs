@@ -60,13 +60,22 @@ impl Schedule {
 
     /// Whether a sum is computed in tasks that differ along an axis of the nest, of which a register tile has one iteration.
     pub(crate) fn is_of_tasks(&self, axis: &str) -> bool {
-        let is_part = |name: &Name| matches!(&self.roots(name)[..], [root] if &**root == axis);
-        let of = |l: &Loop| self.parts(&l.name).iter().any(is_part);
+        let is_parallel = self.loops.iter().any(|l| l.kind == ForKind::Parallel && self.is_part(l, axis));
+        is_parallel && self.block.reduction.is_some() && self.is_same_in_tile(axis)
+    }
+
+    /// Whether a register tile has one iteration of an axis, which is not a sum's.
+    fn is_same_in_tile(&self, axis: &str) -> bool {
         let is_in_tile =
             |l: &Loop| matches!(l.kind, ForKind::Unrolled | ForKind::Vectorized) && l.extent != Expr::Int(1);
         let is_own = self.block.iters_of(Role::Spatial).any(|iter| &*iter.name == axis);
-        let is_parallel = self.loops.iter().any(|l| l.kind == ForKind::Parallel && of(l));
-        is_own && is_parallel && self.block.reduction.is_some() && !self.loops.iter().any(|l| is_in_tile(l) && of(l))
+        is_own && !self.loops.iter().any(|l| is_in_tile(l) && self.is_part(l, axis))
+    }
+
+    /// Whether a loop, or one that was fused to it, is a part of an axis.
+    fn is_part(&self, l: &Loop, axis: &str) -> bool {
+        let is_part = |name: &Name| matches!(&self.roots(name)[..], [root] if &**root == axis);
+        self.parts(&l.name).iter().any(is_part)
     }
 
     /// An access to a tensor, which the sum reads or the block writes, and the dimension of its slices along an axis of tasks, see
@@ -74,7 +83,8 @@ impl Schedule {
     pub(crate) fn slices(&self, buffer: &str, axis: &str) -> Option<(Arc<Buffer>, Vec<Expr>, usize)> {
         let accesses = self.block.accesses().into_iter();
         let mut own = accesses.filter(|(tensor, _)| self.is_of_tasks(axis) && &*tensor.name == buffer);
-        own.find_map(|(tensor, index)| slices_along(&index, axis).map(|at| (tensor, index, at)))
+        let is_around = |outer: &Name| self.is_same_in_tile(outer);
+        own.find_map(|(tensor, index)| slices_along(&index, axis, is_around).map(|at| (tensor, index, at)))
     }
 }
 
@@ -85,11 +95,11 @@ impl Block {
         self.update_reads().into_iter().chain([written]).collect()
     }
 
-    /// Those of them that have a slice for each iteration of an axis, each once.
-    pub(crate) fn slices_along(&self, axis: &str) -> Vec<Name> {
+    /// Those of them that have a slice for each iteration of an axis, each once; `is_around` as for [`slices_along`].
+    pub(crate) fn slices_along(&self, axis: &str, is_around: impl Fn(&Name) -> bool) -> Vec<Name> {
         let mut tensors: Vec<Name> = Vec::new();
         for (tensor, index) in self.accesses() {
-            if slices_along(&index, axis).is_some() && !tensors.contains(&tensor.name) {
+            if slices_along(&index, axis, &is_around).is_some() && !tensors.contains(&tensor.name) {
                 tensors.push(tensor.name.clone());
             }
         }
@@ -97,11 +107,11 @@ impl Block {
     }
 }
 
-/// The dimension along which an axis moves a tensor from slice to slice: all dimensions up to it have an axis each, and the axis moves none
-/// behind it.
-fn slices_along(index: &[Expr], axis: &str) -> Option<usize> {
+/// The dimension along which an axis moves a tensor from slice to slice: all dimensions in front of it have an axis each that is around the
+/// tile, so that a tile has one slice, and the axis moves none behind it.
+fn slices_along(index: &[Expr], axis: &str, is_around: impl Fn(&Name) -> bool) -> Option<usize> {
     let at = index.iter().position(|e| matches!(e, Expr::Var(name) if &**name == axis))?;
-    let (outer, inner) = index.split_at(at + 1);
+    let (outer, inner) = (&index[..at], &index[at + 1..]);
     let is_slice = !inner.is_empty() && !inner.iter().any(|e| e.uses(axis));
-    (is_slice && outer.iter().all(|e| matches!(e, Expr::Var(_)))).then_some(at)
+    (is_slice && outer.iter().all(|e| matches!(e, Expr::Var(name) if is_around(name)))).then_some(at)
 }

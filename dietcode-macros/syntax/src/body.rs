@@ -127,11 +127,12 @@ impl<'e> Walk<'_, 'e> {
         self.scope.depth -= 1;
         self.scope.names.truncate(names);
         if let Some(triangle) = triangle {
-            let Scope { reads: all, output, loops, signature, .. } = &self.scope;
+            let Scope { reads: all, output, loops, signature, accumulators, .. } = &self.scope;
+            let dtype = accumulators.last().map_or(signature.computes, |accumulator| accumulator.dtype);
             let stored = output.as_ref().map(|output| (output.param, &output.index));
             let read = all[reads..].iter().map(|(param, index)| (*param, index));
             let elements = stored.into_iter().chain(read).map(|(param, index)| (&signature.params[param], &**index));
-            let problem = triangle.problem(l, &start, loops, elements);
+            let problem = triangle.problem(l, dtype, &start, loops, elements);
             let problem = problem.unwrap_or_else(|| Problem::Coefficient { most: MAX_COEFFICIENT.to_string() });
             self.scope.errors.push(triangle.range.whole, problem);
         }

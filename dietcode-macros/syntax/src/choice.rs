@@ -1,8 +1,8 @@
 //! Choices by a comparison, as a value and around the loops of a sum.
 
 use crate::error::Problem;
-use crate::scope::{Scope, path, plain};
-use crate::text::text;
+use crate::scope::{Scope, plain};
+use crate::text::{number, text};
 use crate::{CompareOp, Condition, DType, Expr};
 use syn::{BinOp, ExprIf};
 
@@ -55,13 +55,11 @@ impl Scope<'_> {
             return self.fail(condition, Problem::Condition { found: text(condition) });
         };
         let sides = [&*binary.left, &*binary.right];
-        let compared =
-            sides.into_iter().find(|side| !is_integer(side)).filter(|_| sides.iter().all(|side| self.is_index(side)));
-        if let Some(compared) = compared {
-            let name = text(compared);
-            let computes = self.computes;
-            let operand = if path(compared).is_some() { name } else { format!("({name})") };
-            let written = format!("{operand} as {computes}");
+        if sides.iter().all(|side| self.is_index(side)) && !sides.iter().all(|side| is_integer(side)) {
+            // Behind `as f32`, Rust takes `<` for generic arguments.
+            let [left, right] = sides.map(|side| number(side, self.computes));
+            let left = if is_integer(sides[0]) { left } else { format!("({left})") };
+            let written = format!("{left} {op} {right}");
             return self.fail(condition, Problem::IndexCompared { found: text(condition), written });
         }
         let lhs = self.value_at(&binary.left, depth);

@@ -228,6 +228,9 @@ problems! {
          over `{range}` an index of `{tensor}` has the values `{reached}` where the extent is `{extent}`, and a call checks all of them, \
          also those that a condition leaves out: let the loop's variable be that index itself, or {room}, and then write `{range}`, \
          and in it `{statement}`";
+    RangeOfLoopOfIntegers(found, name, range)
+        "`{found}` depends on the loop variable `{name}`, but a loop runs over the same range throughout a call, and only floats are chosen \
+         between; write `{range}`, and pass inputs of which what was left out changes nothing, such as zeros in a sum";
     RangeOfWindow(found, name, range, var, value, statement)
         "`{found}` depends on the loop variable `{name}`, but a loop runs over the same range throughout a call; \
          write `{range}`, and in it `{value}` for `{var}`: `{statement}`";
@@ -296,8 +299,8 @@ problems! {
     Operator(found) "found the operator `{found}`; elements are combined by `+ - * /`";
     Condition(found) "found `{found}`; a condition is one comparison of elements: `a < b` (or `<= > >= == !=`)";
     IndexCompared(found, written)
-        "found `{found}`; a condition compares elements: write `{written}`, and integers as floats (a call checks what both values \
-         read: an iteration that would read outside of a tensor is left out by the loop's range, `for i in 1..M {{ y[i] = x[i - 1]; }}`)";
+        "found `{found}`; a condition compares elements: write `{written}` (a call checks what both values read: \
+         an iteration that would read outside of a tensor is left out by the loop's range, `for i in 1..M {{ y[i] = x[i - 1]; }}`)";
     NoElse "the `if` has no `else`; both values are needed";
     BranchStatement "found a statement; a branch, and the body of a function, is made of `let`s and a value at its end";
     BranchReturn(value) "found a `return`; a block has the value at its end: write `{value}`, without `return` and semicolon";
@@ -318,7 +321,7 @@ problems! {
         "the output is read in what is summed; a sum is of inputs: add or multiply by the output's element before or after \
          the loops of the sum";
     AccumulatorInLoop(name)
-        "`{name}` is `let mut` and is read inside a loop below its `let`; read it after that loop, or make it a plain `let`";
+        "`{name}` is `let mut` and is read inside a loop below its `let`; read it after that loop, begin it in that loop, or make it a plain `let`";
 
     // Elements of a narrower type than the nest computes in.
     NarrowElement(found, dtype, computes_in)

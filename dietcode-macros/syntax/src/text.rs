@@ -5,6 +5,10 @@
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::{ExprLit, Lit};
+
+use crate::DType;
+use crate::scope::{path, plain};
 
 /// The most characters that are quoted.
 const LONGEST: usize = 48;
@@ -20,6 +24,15 @@ pub(crate) fn text(tokens: impl ToTokens) -> String {
 /// The text of some tokens that a sentence tells to write, whole unless it is very long.
 pub(crate) fn whole(tokens: impl ToTokens) -> String {
     cut(tokens, LONGEST_TO_WRITE)
+}
+
+/// An index as an element of a type.
+pub(crate) fn number(index: &syn::Expr, dtype: DType) -> String {
+    match plain(index) {
+        syn::Expr::Lit(ExprLit { lit: Lit::Int(integer), .. }) => format!("{}.0", integer.base10_digits()),
+        _ if path(index).is_some() => format!("{} as {dtype}", whole(index)),
+        _ => format!("({}) as {dtype}", whole(index)),
+    }
 }
 
 fn cut(tokens: impl ToTokens, longest: usize) -> String {

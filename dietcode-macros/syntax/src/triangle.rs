@@ -17,8 +17,8 @@ use crate::bounds::{self, never_negative};
 use crate::error::Problem;
 use crate::nest::{Assign, For, Range, Stmt};
 use crate::scope::{OpenLoop, path};
-use crate::text::{text, whole};
-use crate::{Affine, BinaryOp, Param};
+use crate::text::{number, text, whole};
+use crate::{Affine, BinaryOp, DType, Param};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 
@@ -46,11 +46,12 @@ impl<'a> Triangle<'a> {
         self.widest[1].add_scaled(origin, -1)
     }
 
-    /// What to write instead. The elements that the loop names are in terms of its variable less `origin`, which is the last of
-    /// `loops` that is open around its body; loops inside may follow.
+    /// What to write instead, where `dtype` is computed. The elements that the loop names are in terms of its variable less `origin`, which
+    /// is the last of `loops` that is open around its body; loops inside may follow.
     pub(crate) fn problem<'p>(
         &self,
         l: &For<'_>,
+        dtype: DType,
         origin: &Affine,
         loops: &[OpenLoop],
         elements: impl Iterator<Item = (&'p Param, &'p [Affine])>,
@@ -86,7 +87,10 @@ impl<'a> Triangle<'a> {
         let ends = is_end.then_some(&wider).into_iter().chain([greatest]);
         let end = ends.clone().find(|end| beyond(end).is_none());
         let range = format!("for {var} in {least}..{}", end.unwrap_or(greatest));
-        let statement = self.chosen(l, loops);
+        if dtype.is_integer() {
+            return Some(Problem::RangeOfLoopOfIntegers { found, name, range });
+        }
+        let statement = self.chosen(l, dtype, loops);
         let Some((param, extent, reached)) = beyond(end.unwrap_or(greatest)) else {
             return Some(Problem::RangeOfLoop { found, name, range, statement });
         };
@@ -132,13 +136,13 @@ impl<'a> Triangle<'a> {
     }
 
     /// The loop's assignment, as one that changes nothing outside of the range.
-    fn chosen(&self, l: &For<'_>, loops: &[OpenLoop]) -> String {
+    fn chosen(&self, l: &For<'_>, dtype: DType, loops: &[OpenLoop]) -> String {
         let Some(assign) = assignment(&l.body) else { return "…".to_string() };
         let var = l.var;
         let [start, end] = self.ends.each_ref().map(|side| depends(side, loops).is_some());
         let inclusive = if self.range.inclusive { "=" } else { "" };
-        let above = start.then(|| format!("({var} as f32) >= {}", number(self.range.start)));
-        let below = end.then(|| format!("({var} as f32) <{inclusive} {}", number(self.range.end)));
+        let above = start.then(|| format!("({var} as {dtype}) >= {}", number(self.range.start, dtype)));
+        let below = end.then(|| format!("({var} as {dtype}) <{inclusive} {}", number(self.range.end, dtype)));
         let target = whole(assign.target);
         let otherwise = match assign.op {
             None => &*target,
@@ -179,12 +183,6 @@ fn reaches(extent: &Affine, all: &[Affine; 2], some: &[Affine; 2]) -> bool {
     let last = extent.plus(-1);
     (never_negative(&all[0]) || at_least(&all[0], &some[0]))
         && (last.is_some_and(|last| at_least(&last, &all[1])) || at_least(&some[1], &all[1]))
-}
-
-/// An index as an element.
-fn number(index: &syn::Expr) -> String {
-    let index_text = whole(index);
-    if path(index).is_some() { format!("{index_text} as f32") } else { format!("({index_text}) as f32") }
 }
 
 /// The first assignment in a loop.

@@ -129,6 +129,24 @@ fn what_cannot_be_asked_for_is_told() {
     );
 }
 
+/// A tensor in which rows of the tile, or steps of the sum, stand outside of the batch has no slice that is a tile's.
+#[test]
+fn a_batch_inside_of_rows_or_steps_has_no_slices() {
+    let asked = |nest: &str| {
+        let tiled = json!({"vector": "j", "register_tile": {"i": 2, "j": 16}, "block_tile": {"i": 64, "k": 128}, "pack": ["w"],
+            "ahead": "h"});
+        let tiled: Tiled = serde_json::from_value(tiled).expect("parameters");
+        let lowered = lower(&tiled.schedule(&frontend::program(&kernel(nest)), &target()).unwrap()).unwrap();
+        ["x", "w", "y"].map(|tensor| lowered.body.to_string().contains(&format!("elements from {tensor}[")))
+    };
+    let heads_of_rows = BATCH.replace("K]; M]; H]; B], w", "K]; H]; M]; B], w").replace("x[b][h][i]", "x[b][i][h]");
+    let heads_of_steps = BATCH.replace("N]; K]; H]", "N]; H]; K]").replace("w[h][k]", "w[k][h]");
+    assert_eq!(
+        [BATCH, &heads_of_rows, &heads_of_steps].map(asked),
+        [[true; 3], [false, true, true], [true, false, true]]
+    );
+}
+
 /// Panels in pairs, two axes at once, an axis that is the loop over tasks itself, and heads outside of batches, whose slices all
 /// batches share.
 #[test]

@@ -114,7 +114,8 @@ fn slices(partial: &PartialSketch, block: usize) -> Option<(Name, Vec<Name>)> {
     block.reduction.as_ref()?;
     let is_in_tile = |axis: &Name| partial.loops.iter().any(|l| l.axis == *axis && l.level.is_some_and(is_of_tile));
     let axis = Reads::of(&partial.program, block).batch(is_in_tile)?;
-    let tensors = block.slices_along(axis);
+    let is_around = |axis: &Name| block.iters_of(Role::Spatial).any(|iter| iter.name == *axis) && !is_in_tile(axis);
+    let tensors = block.slices_along(axis, is_around);
     let tensors: Vec<Name> = tensors.into_iter().filter(|tensor| partial.program.prepared(tensor).is_none()).collect();
     (!tensors.is_empty()).then(|| (axis.clone(), tensors))
 }

@@ -181,6 +181,37 @@ fn what_a_triangular_range_tells_to_write_is_a_nest_that_can_be_called() {
 }
 
 #[test]
+fn what_is_told_to_write_is_of_the_type_that_the_nest_computes_in() {
+    let sum = |dtype: &str, zero: &str| {
+        format!(
+            "#[dynamic_kernel] fn f(x: &[[{dtype}; M]; M], y: &mut [{dtype}; M]) {{
+                for i in 0..M {{ let mut acc = {zero}; for k in 0..i {{ acc += x[i][k]; }} y[i] = acc; }} }}"
+        )
+    };
+    let advised = rewritten(&sum("f64", "0.0"), "for k in 0..i", "acc += x[i][k];");
+    assert!(body(&advised).contains("if (k as f64) < (i as f64) { x[i][k] } else { 0.0 }"), "{advised}");
+    // Integers are not chosen between.
+    let (error, quoted) = refused(&sum("i32", "0"));
+    assert!(
+        error.contains("only floats are chosen between") && quoted.last() == Some(&"for k in 0..M".into()),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_comparison_of_indices_says_one_of_elements() {
+    for (dtype, found) in [("f32", "j < i"), ("f32", "0 < i + j"), ("f64", "i == 3"), ("f32", "(2 * i) >= (j)")] {
+        let source = format!(
+            "#[dynamic_kernel] fn f(x: &[[{dtype}; M]; M], y: &mut [[{dtype}; M]; M]) {{
+                for i in 0..M {{ for j in 0..M {{ y[i][j] = if {found} {{ x[i][j] }} else {{ 0.0 }}; }} }} }}"
+        );
+        let (error, quoted) = refused(&source);
+        let advised = source.replace(found, &quoted[1]);
+        assert!(body(&advised).contains(&format!("as {dtype}) ")), "{error}");
+    }
+}
+
+#[test]
 fn a_triangular_range_that_would_leave_a_tensor_says_what_room_it_needs() {
     let nest = |tensor: &str, range: &str, statement: &str| {
         format!(
@@ -244,12 +275,12 @@ fn what_a_reversed_output_index_tells_to_write_is_the_same_nest() {
 fn a_comparison_of_indices_names_the_range_that_leaves_iterations_out() {
     let nest = |body: &str| format!("#[dynamic_kernel] fn f(x: &[f32; M], y: &mut [f32; M]) {{ {body} }}");
     let (error, quoted) = refused(&nest("for i in 0..M { y[i] = if i > 0 { x[i - 1] } else { y[i] }; }"));
-    assert!(error.contains("found `i > 0`; a condition compares elements: write `i as f32`"), "{error}");
+    assert!(error.contains("found `i > 0`; a condition compares elements: write `(i as f32) > 0.0`"), "{error}");
     let told = nest(quoted.last().unwrap());
     assert_eq!(body(&told), "for i in 0..M - 1 { y[i + 1] = x[i]; } }");
     assert_eq!(outside(&told), [""; 0]);
     let (error, _) = refused(&nest("for i in 0..M { y[i] = if M > i + 1 { x[i] } else { 0.0 }; }"));
-    assert!(error.contains("found `M > i + 1`") && error.contains("write `M as f32`"), "{error}");
+    assert!(error.contains("found `M > i + 1`") && error.contains("write `(M as f32) > (i + 1) as f32`"), "{error}");
 }
 
 #[test]

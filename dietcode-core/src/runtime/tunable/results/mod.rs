@@ -204,7 +204,11 @@ impl Results {
             }
         }
         for (why, (first, count)) in unused {
-            let others = if count == 1 { String::new() } else { format!(" and {} lines more", count - 1) };
+            let others = match count - 1 {
+                0 => String::new(),
+                1 => " and 1 line more".to_owned(),
+                more => format!(" and {more} lines more"),
+            };
             say(&format!("{}:{first}{others}: not used: {why}", self.file.display()));
         }
     }

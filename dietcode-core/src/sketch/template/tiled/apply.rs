@@ -261,7 +261,7 @@ impl Tiled {
     fn ask_for_slices(&self, decided: &mut Decided) -> Result<()> {
         let Some(axis) = &self.ahead else { return Ok(()) };
         let schedule = &decided.schedule;
-        let mut tensors = schedule.block.slices_along(axis);
+        let mut tensors = schedule.block.slices_along(axis, |_| true);
         tensors.retain(|name| schedule.slices(name, axis).is_some() && !schedule.is_prepared(name));
         if tensors.is_empty() {
             let why = "there is no sum whose tensors have a slice for each of its iterations; name a spatial loop without tiles, such as that \
