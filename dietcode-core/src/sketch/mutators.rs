@@ -7,7 +7,7 @@
 //! | `split_k`          | blocks that share a sum                              | 0.05        |
 //! | `thread_binding`   | along which axes the threads of a block lie          | 0.05        |
 //! | `unroll`           | how much is unrolled, where that is free             | 0.03        |
-//! | `choice`           | widths of copies, padding, what is asked for ahead   | 0.03        |
+//! | `choice`           | widths of copies, padding, edges, what is asked for ahead | 0.03   |
 //! | `parallel`         | what a parallel iteration carries out, their order   | 0.02        |
 //!
 //! Source: `Mutator` of TVM's MetaSchedule (`src/meta_schedule/mutator`). Its probabilities for CPUs are those of tile size, compute

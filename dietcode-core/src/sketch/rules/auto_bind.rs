@@ -60,8 +60,10 @@ fn bound(mut partial: PartialSketch, block: &Block, contiguous: &Name) -> Partia
     let (blocks, sums) = (Blocks::of(block, &splits), splits.outermost(Role::Reduce));
     gpu::reorder(&mut partial, [&parts, &blocks.loops, &threads, &sums].into_iter().flatten().cloned().collect());
     let thread = gpu::bind(&mut partial, &parts, &blocks, &threads).expect("the contiguous axis has threads");
+    // One predicate of a thread is nothing beside what would decide on it.
     if block.reduction.is_some() {
         gpu::accumulate(&mut partial, block, thread);
+        gpu::partition(&mut partial);
     }
     partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
     gpu::persistent(&mut partial);
