@@ -78,7 +78,7 @@ fn the_three_forms_of_an_edge() {
     let indent = all[begin].len() - all[begin].trim_start().len();
     assert_eq!(edge, all[begin..].iter().map(|line| &line[indent..]).collect::<Vec<&str>>());
     assert_eq!(edge.iter().filter(|line| is_predicate(line)).count(), 3, "{partitioned}");
-    assert!(predicated.lines().filter(|line| is_predicate(&line)).count() > 3, "{predicated}");
+    assert!(predicated.lines().filter(is_predicate).count() > 3, "{predicated}");
     let forms = [("predicated", predicated), ("partitioned", partitioned), ("padded", padded)];
     let prints: Vec<String> = forms.into_iter().map(|(form, print)| format!("{form}\n\n{print}\n")).collect();
     expect_text("dense_edges.txt", &prints.concat());

@@ -44,11 +44,11 @@ pub(crate) struct Corner {
 }
 
 impl Inside {
-    /// None: all tiles have one body.
+    /// Of a schedule whose guards are these. None: all tiles have one body.
     ///
     /// # Errors
-    /// A loop that is partitioned is not one over blocks, or no corner of a tile decides whether it lies inside.
-    pub(super) fn of(schedule: &Schedule, guards: &[Guard]) -> Result<Option<Inside>> {
+    /// A loop that is partitioned is not one over blocks, or no last iteration says whether a tile lies inside.
+    pub(in crate::lower) fn of(schedule: &Schedule, guards: &[Guard]) -> Result<Option<Inside>> {
         let partitioned = schedule.partitions.iter().filter(|(_, parts)| *parts > 0);
         let partitioned: Vec<&Name> = partitioned.map(|(name, _)| name).collect();
         if !schedule.is_gpu() || partitioned.is_empty() {

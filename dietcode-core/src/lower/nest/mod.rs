@@ -55,14 +55,6 @@ use crate::Result;
 use crate::ir::{ACC, Buffer, CompareOp, Expr, ForKind, Name, Reduction, Scope, Stmt};
 use crate::schedule::{Loop, Relation, Schedule, StreamK};
 
-/// When tiles of a schedule's grid lie inside, if those have a body of their own.
-///
-/// # Errors
-/// No corner of a tile decides.
-pub(super) fn inside(schedule: &Schedule) -> Result<Option<Inside>> {
-    Inside::of(schedule, &guard::of(schedule))
-}
-
 /// The guarded loops of a schedule.
 pub(super) fn build(schedule: &Schedule) -> Result<Stmt> {
     let builder = Builder::new(schedule)?;

@@ -113,3 +113,20 @@ fn without(axis: &Axis, is_free: impl Fn(&Name) -> bool) -> Axis {
     let factors = axis.factors.iter().filter(|factor| !is_free(&factor.var));
     Axis { name: axis.name.clone(), factors: factors.cloned().collect() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_of_a_gpu_are_whole_at_edges_too() {
+        let partition = |kind| {
+            let name = Name::from("i_0");
+            let partition = Instruction::Partition { name: name.clone(), halvings: Size::int(1) };
+            Trace::new([Instruction::Kind(kind, name), partition]).with_whole_edges()
+        };
+        assert_eq!(partition(ForKind::BlockIdx), None);
+        let whole = partition(ForKind::Unrolled).expect("it has a smaller tile there");
+        assert!(whole.to_string().contains("partition(i_0, 0)"), "{whole}");
+    }
+}
