@@ -248,12 +248,12 @@ fn other_reductions() {
 fn what_is_no_loop_over_tiles_is_refused() {
     let def = kernel(DENSE);
     let program = frontend::program(&def);
-    let bound = |tail: Tail| {
+    let bound = |steps: i64, tail: Tail| {
         let mut schedule = Schedule::new(&program, &program.blocks[0]);
         schedule.split("i", 32, Tail::Pad, ["i_0", "i_1"]).unwrap();
         schedule.split("k", 12, Tail::Pad, ["k_0", "k_1"]).unwrap();
-        schedule.split("k_1", 5, tail, ["k_2", "k_3"]).unwrap();
-        schedule.split("k_2", 2, Tail::Pad, ["k_4", "k_5"]).unwrap();
+        schedule.split("k_1", steps, tail, ["k_2", "k_3"]).unwrap();
+        schedule.split("k_2", 3, Tail::Pad, ["k_4", "k_5"]).unwrap();
         schedule.reorder(&["i_0", "j", "i_1", "k_0", "k_4", "k_5", "k_3"]).unwrap();
         ["i_0", "j"].iter().for_each(|name| schedule.bind_block(name).unwrap());
         schedule
@@ -265,7 +265,7 @@ fn what_is_no_loop_over_tiles_is_refused() {
         schedule.decompose_reduction().unwrap();
         schedule
     };
-    let schedule = threaded(bound(Tail::Pad));
+    let schedule = threaded(bound(4, Tail::Pad));
     let refused = |name: &str, halvings| schedule.clone().partition(name, halvings).expect_err("refused").to_string();
     let not = "it is neither an unrolled spatial loop of a CPU nor a spatial one over the blocks of a GPU";
     for name in ["i_1", "k_0"] {
@@ -281,13 +281,13 @@ fn what_is_no_loop_over_tiles_is_refused() {
     };
     let text = lowered(schedule.clone()).expect("last iterations decide");
     assert!(text.contains("if i_0 * 32 + 31 < M"), "{text}");
-    let why = lowered(threaded(bound(Tail::Clip))).expect_err("the last step has fewer").to_string();
+    let why = lowered(threaded(bound(5, Tail::Clip))).expect_err("the last step has fewer").to_string();
     assert!(
         why.contains("moves with a loop in a way that no last iteration says whether all of a tile lies inside"),
         "{why}"
     );
     // Unrolled when it was partitioned, and a thread's later.
-    let mut late = bound(Tail::Pad);
+    let mut late = bound(4, Tail::Pad);
     late.unroll("k_3").unwrap();
     late.split("i_1", 4, Tail::Pad, ["i_2", "i_3"]).unwrap();
     late.unroll("i_3").unwrap();

@@ -145,7 +145,7 @@ fn the_documents_table_is_what_the_forms_take() {
             text.add_assign("\n");
         }
     }
-    document::holds(&compiler, "forms of edges", "Compiled by the compiler", &text);
+    document::holds(&compiler, "forms of edges", "Code", &text);
 }
 
 /// All three compute the same.
