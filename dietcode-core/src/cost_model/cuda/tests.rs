@@ -89,6 +89,24 @@ fn each_body_is_counted_for_the_tiles_that_have_it() {
     assert_eq!(one.registers, both.registers);
 }
 
+/// Features are those of the body that most tiles have, not of both.
+#[cfg(feature = "tuner")]
+#[test]
+fn features_are_of_one_body() {
+    let nest = |partition| {
+        let blocked = Blocked { partition, ..square(16, 4) };
+        blocked.micro_kernel(&frontend::program(&dense()), a100()).unwrap().1.nests.remove(0)
+    };
+    let [one, both] = [false, true].map(nest);
+    let at = |nest, shape: [i64; 3]| crate::cost_model::features::stores(nest, &shape, None);
+    for edge in [shape(640, 63, 64), shape(640, 640, 65)] {
+        assert_eq!(at(&one, edge), at(&both, edge));
+    }
+    let inside = shape(640, 702, 64);
+    let [one, both] = [at(&one, inside), at(&both, inside)];
+    assert!(one.len() == both.len() && one != both, "copies inside select nothing");
+}
+
 /// Each sum is left once and taken once, in four parts of the tile with two barriers each.
 #[test]
 fn sums_that_change_hands_are_counted_in_each_part() {
