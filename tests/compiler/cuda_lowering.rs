@@ -60,7 +60,7 @@ fn expect(name: &str, pass: &str, [before, after]: &[String; 2]) {
     expect_text(name, &format!("before {pass}\n\n{before}\nafter {pass}\n\n{after}"));
 }
 
-fn expect_text(name: &str, found: &str) {
+pub(crate) fn expect_text(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/compiler/cuda_lowering").join(name);
     if std::env::var_os("DIETCODE_BLESS").is_some() {
         std::fs::write(&path, found).expect("the expected print can be written");

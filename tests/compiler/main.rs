@@ -8,6 +8,7 @@ mod cross_thread;
 mod cuda_directed;
 mod cuda_host;
 mod cuda_lowering;
+mod cuda_partition;
 mod cuda_property;
 mod cuda_space;
 mod dependencies;

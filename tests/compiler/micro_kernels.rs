@@ -6,6 +6,8 @@
 
 mod banks;
 mod compiled;
+mod document;
+mod edges;
 mod main_loops;
 pub(crate) mod oracle;
 mod sets;

@@ -117,7 +117,9 @@ fn the_model_counts_what_the_emulator_counts() {
             library.run(case, &mut memory);
             let (found, predicted) = (library.wavefronts().map(|count| count as f64), predicted(drawn));
             assert!(found[0] + found[1] > 0.0, "it uses shared memory: {trace}");
-            if found != predicted {
+            // Where tiles inside have a body of their own, a block's number is an average.
+            let differs = |(found, predicted): (&f64, f64)| (found - predicted).abs() > 1e-9 * found;
+            if found.iter().zip(predicted).any(differs) {
                 let loops: String = lowered.nests.iter().map(|nest| nest.body.to_string()).collect();
                 let what = format!(
                     "{} at {:?}: counted {found:?}, predicted {predicted:?}",

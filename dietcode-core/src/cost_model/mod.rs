@@ -5,6 +5,7 @@ pub mod cpu;
 pub mod cuda;
 #[cfg(feature = "tuner")]
 pub mod features;
+mod inside;
 #[cfg(feature = "tuner")]
 mod learned;
 mod loops;
@@ -24,6 +25,7 @@ mod trees;
 
 pub use analytic::{Adaptation, Observation, rate, rate_on};
 pub use calibration::{Calibration, ModelledCall};
+use inside::share_inside;
 #[cfg(feature = "tuner")]
 pub use learned::{Learned, rows};
 pub use loops::count;

@@ -6,7 +6,7 @@
 //! * The extent of a vectorized, unrolled, threadIdx or vthread loop is a positive constant.
 //! * Extents of panels, locals and registers are positive constants; those of panels may name parameters.
 //! * A parallel loop stands in no other loop; blockIdx stands in none but blockIdx, threadIdx in none but these two.
-//! * A barrier stands in no conditional.
+//! * A barrier stands in no conditional, unless its condition is the same for all threads of a block.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub fn verify(
     written: &[Arc<Buffer>],
 ) -> Result<(), String> {
     let (vars, buffers, loops) = (vars.to_vec(), params.to_vec(), Vec::new());
-    let mut scope = Verifier { vars, parameters, buffers, written, loops, branches: 0 };
+    let mut scope = Verifier { vars, parameters, buffers, written, loops, of_threads: Vec::new(), branches: 0 };
     scope.stmt(body)
 }
 
@@ -37,7 +37,9 @@ struct Verifier<'a> {
     written: &'a [Arc<Buffer>],
     /// The kinds of the loops around, outermost first.
     loops: Vec<ForKind>,
-    /// How many conditionals stand around.
+    /// The variables that threads of a block may have different values of.
+    of_threads: Vec<Name>,
+    /// How many conditionals stand around on which threads of a block may differ.
     branches: usize,
 }
 
@@ -48,13 +50,14 @@ impl Verifier<'_> {
                 self.expr(extent)?;
                 check_loop(var, extent, *kind, &self.loops)?;
                 self.loops.push(*kind);
-                self.bind(var, |scope| scope.stmt(body))?;
+                let differs = *kind == ForKind::ThreadIdx || self.differs(extent);
+                self.bind(var, differs, |scope| scope.stmt(body))?;
                 self.loops.pop();
                 Ok(())
             }
             Stmt::Let { var, value, body } => {
                 self.expr(value)?;
-                self.bind(var, |scope| scope.stmt(body))
+                self.bind(var, self.differs(value), |scope| scope.stmt(body))
             }
             Stmt::Store { buffer, index, value } => {
                 self.may_write(buffer)?;
@@ -80,10 +83,11 @@ impl Verifier<'_> {
             }
             Stmt::IfThenElse { condition, then, otherwise } => {
                 self.expr(condition)?;
-                self.branches += 1;
+                let around = self.branches;
+                self.branches += usize::from(self.differs(condition));
                 self.stmt(then)?;
                 otherwise.iter().try_for_each(|otherwise| self.stmt(otherwise))?;
-                self.branches -= 1;
+                self.branches = around;
                 Ok(())
             }
             Stmt::Seq(stmts) => stmts.iter().try_for_each(|stmt| self.stmt(stmt)),
@@ -114,12 +118,30 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn bind(&mut self, var: &Name, inside: impl FnOnce(&mut Self) -> Result<(), String>) -> Result<(), String> {
+    /// Whether threads of a block may have different values of an expression.
+    fn differs(&self, e: &Expr) -> bool {
+        e.any(&mut |e| match e {
+            Expr::Var(name) => self.of_threads.contains(name),
+            Expr::Load(..) => true,
+            _ => false,
+        })
+    }
+
+    /// Checks what stands where a variable is bound, of which threads may have different values.
+    fn bind(
+        &mut self,
+        var: &Name,
+        differs: bool,
+        inside: impl FnOnce(&mut Self) -> Result<(), String>,
+    ) -> Result<(), String> {
         if self.vars.contains(var) {
             return Err(format!("`{var}` is bound twice"));
         }
         self.vars.push(var.clone());
+        let known = self.of_threads.len();
+        self.of_threads.extend(differs.then(|| var.clone()));
         inside(self)?;
+        self.of_threads.truncate(known);
         self.vars.pop();
         Ok(())
     }
@@ -216,7 +238,9 @@ mod tests {
         let of_4 = |kind, body| loop_("i", Expr::Int(4), kind, body);
         let allocate = |of: &Arc<Buffer>, body| Stmt::Allocate { buffer: of.clone(), body: Box::new(body) };
         let read = |of: &Arc<Buffer>| Expr::Load(of.clone(), vec![Expr::var("i")]);
-        let branch = |then| Stmt::if_(Expr::var("n").lt(Expr::Int(3)), then);
+        let if_first = |var: &str, then| Stmt::if_(Expr::var(var).lt(Expr::Int(3)), then);
+        let let_ =
+            |var: &str, of: &str, body| Stmt::Let { var: var.into(), value: Expr::var(of), body: Box::new(body) };
         let serial = |body| of_4(ForKind::Serial, body);
         let cases = [
             (
@@ -252,7 +276,16 @@ mod tests {
                 loop_("j", Expr::Int(2), ForKind::BlockIdx, of_4(ForKind::ThreadIdx, nothing())),
                 "none of the grid",
             ),
-            (branch(Stmt::Sync), Stmt::seq([branch(nothing()), Stmt::Sync]), "a barrier"),
+            (
+                of_4(ForKind::ThreadIdx, if_first("i", Stmt::Sync)),
+                of_4(ForKind::ThreadIdx, Stmt::seq([if_first("i", nothing()), if_first("n", Stmt::Sync)])),
+                "a barrier",
+            ),
+            (
+                of_4(ForKind::ThreadIdx, let_("t", "i", if_first("n", if_first("t", Stmt::Sync)))),
+                of_4(ForKind::ThreadIdx, let_("t", "n", if_first("n", if_first("t", Stmt::Sync)))),
+                "a barrier",
+            ),
         ];
         for (broken, kept, expected) in cases {
             let verified = |stmt: &Stmt| {

@@ -18,7 +18,7 @@ use dietcode_syntax::Role;
 
 pub(crate) use dump::{AFTER, KERNELS, SECTION};
 pub use dump::{DUMP_IR, Dump, dump_folder};
-pub(crate) use nest::{across_lanes, parts_of_tiles, serves_lanes, widest_fetch, workspace};
+pub(crate) use nest::{Corner, Inside, across_lanes, parts_of_tiles, serves_lanes, widest_fetch, workspace};
 pub(crate) use passes::{MOST_VECTORS, can_be_padded};
 pub use structure::structure_hash;
 
@@ -59,6 +59,8 @@ pub struct LoopNest {
     pub persistent: bool,
     /// How many blocks a multiprocessor shall hold.
     pub min_blocks: i64,
+    /// Which blocks of a GPU's grid have a body of their own.
+    pub(crate) inside: Option<Inside>,
 }
 
 impl LoopNest {
@@ -127,6 +129,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         scratch,
         persistent: schedule.persistent,
         min_blocks: schedule.min_blocks,
+        inside: passes::inside(schedule)?,
     })
 }
 

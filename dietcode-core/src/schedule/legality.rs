@@ -287,18 +287,23 @@ pub(super) fn storage_align(schedule: &Schedule, stage: &str, pad: i64) -> Resul
 /// How often an extent may be halved.
 const MOST_HALVINGS: i64 = 8;
 
-/// A partitioned loop is one of the register tile of a CPU.
+/// A partitioned loop is one of the register tile of a CPU, or one over the blocks of a GPU.
 ///
 /// Returns its position.
 pub(super) fn partition(schedule: &Schedule, name: &str, halvings: i64) -> Result<usize> {
     let at = schedule.find(name)?;
-    if !(0..=MOST_HALVINGS).contains(&halvings) {
-        let why = format!("partition of `{name}` by {halvings} halvings; they are from 0 to {MOST_HALVINGS}");
-        return refuse!(schedule, "{why}");
-    }
     let l = &schedule.loops[at];
-    if l.kind != ForKind::Unrolled || l.role != Role::Spatial || schedule.is_gpu() {
-        return refuse!(schedule, "partition of `{name}`: it is not an unrolled spatial loop of a CPU");
+    let most = match (l.role, l.kind) {
+        (Role::Spatial, ForKind::BlockIdx) => 1,
+        (Role::Spatial, ForKind::Unrolled) if !schedule.is_gpu() => MOST_HALVINGS,
+        _ => {
+            let which = "neither an unrolled spatial loop of a CPU nor a spatial one over the blocks of a GPU";
+            return refuse!(schedule, "partition of `{name}`: it is {which}");
+        }
+    };
+    if !(0..=most).contains(&halvings) {
+        let why = format!("partition of `{name}` by {halvings} halvings; they are from 0 to {most}");
+        return refuse!(schedule, "{why}");
     }
     Ok(at)
 }

@@ -356,6 +356,15 @@ impl Schedule {
         fused.map_or_else(|| vec![name.clone()], |(outer, inner)| [self.parts(outer), self.parts(inner)].concat())
     }
 
+    /// The extent of a part of a fused loop.
+    pub(crate) fn fused_extent(&self, part: &Name) -> Option<&Expr> {
+        self.relations.iter().find_map(|relation| match relation {
+            Relation::Fuse { outer, extents, .. } if outer == part => Some(&extents[0]),
+            Relation::Fuse { inner, extents, .. } if inner == part => Some(&extents[1]),
+            _ => None,
+        })
+    }
+
     /// How many values a part of a fused loop takes, if that is a constant.
     pub(crate) fn fused_limit(&self, part: &Name) -> Option<i64> {
         let limit = self.relations.iter().find_map(|relation| match relation {

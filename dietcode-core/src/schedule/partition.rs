@@ -7,9 +7,11 @@ use crate::Result;
 pub(crate) const HALVINGS: i64 = 3;
 
 impl Schedule {
-    /// Gives a register tile that hangs over the edge along an unrolled loop fewer iterations of it: half as many, or half of
-    /// these, up to so many times, the fewest that cover what is left. Known as loop partitioning; with 0 halvings all of a tile is
-    /// computed, and what lies outside of the tensor is thrown away.
+    /// Gives tiles at an edge a body of their own, known as loop partitioning; with 0 all tiles have one.
+    ///
+    /// On a CPU, a register tile that hangs over the edge along an unrolled loop has fewer iterations of it: half as many, or half of
+    /// these, up to so many times, the fewest that cover what is left. With 0 halvings all of a tile is computed, and what lies outside of
+    /// the tensor is thrown away.
     ///
     /// ```text
     /// for i_0                                  for i_0
@@ -21,8 +23,22 @@ impl Schedule {
     ///                                              unrolled i_1 in 0..2: y_tile[i_1] += …          2 halvings
     /// ```
     ///
+    /// On a GPU, of a loop over blocks, 1 gives those blocks a body without predicates whose tile lies inside of all tensors, with all
+    /// steps of its sum; the other blocks have the body in which copies are padded and stores are predicated, as all blocks have with 0.
+    ///
+    /// ```text
+    /// blockIdx.x i_b, threads                  blockIdx.x i_b, threads
+    ///   for k_0                                  if i_b·64 + 63 < M && (⌈K/8⌉ − 1)·8 + 7 < K
+    ///     fill x_shared where i < M, k < K         for k_0: fill x_shared, y_tile += …
+    ///     y_tile += …                      →       y[…] = y_tile
+    ///   if i < M: y[…] = y_tile                  else
+    ///                                              for k_0: fill x_shared where i < M, k < K, y_tile += …
+    ///                                              if i < M: y[…] = y_tile
+    /// ```
+    ///
     /// # Errors
-    /// The loop is not an unrolled spatial one, or the halvings are not from 0 to 8.
+    /// The loop is neither an unrolled spatial one of a CPU nor a spatial one that is bound to a GPU's blocks; the halvings are not from 0
+    /// to 8, or of a GPU not 0 or 1.
     pub fn partition(&mut self, name: &str, halvings: i64) -> Result<()> {
         let at = legality::partition(self, name, halvings)?;
         let name = self.loops[at].name.clone();

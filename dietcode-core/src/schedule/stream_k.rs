@@ -206,6 +206,11 @@ impl StreamK {
         [tiles, steps.max(Expr::Int(1))]
     }
 
+    /// The loop over tiles, and how many there are.
+    pub(crate) fn tiles(&self) -> (&Name, &Expr) {
+        (&self.tile, &self.extents[0])
+    }
+
     /// How many tiles are streamed.
     pub(crate) fn streamed(&self, of: &dyn Fn(&Expr) -> Expr) -> Expr {
         let [tiles, _] = self.extents(of);

@@ -1,14 +1,14 @@
 //! The mutators of a space, and how often each is chosen.
 //!
-//! | mutator            | changes                                              | probability |
-//! |--------------------|------------------------------------------------------|-------------|
-//! | `tile_size`        | sizes of tiles, but for threads and orders of a grid | 0.9         |
-//! | `compute_location` | where a panel is filled                              | 0.05        |
-//! | `split_k`          | blocks that share a sum                              | 0.05        |
-//! | `thread_binding`   | along which axes the threads of a block lie          | 0.05        |
-//! | `unroll`           | how much is unrolled, where that is free             | 0.03        |
-//! | `choice`           | widths of copies, padding, what is asked for ahead   | 0.03        |
-//! | `parallel`         | what a parallel iteration carries out, their order   | 0.02        |
+//! | mutator            | changes                                                   | probability |
+//! |--------------------|-----------------------------------------------------------|-------------|
+//! | `tile_size`        | sizes of tiles, but for threads and orders of a grid      | 0.9         |
+//! | `compute_location` | where a panel is filled                                   | 0.05        |
+//! | `split_k`          | blocks that share a sum                                   | 0.05        |
+//! | `thread_binding`   | along which axes the threads of a block lie               | 0.05        |
+//! | `unroll`           | how much is unrolled, where that is free                  | 0.03        |
+//! | `choice`           | widths of copies, padding, edges, what is asked for ahead | 0.03        |
+//! | `parallel`         | what a parallel iteration carries out, their order        | 0.02        |
 //!
 //! Source: `Mutator` of TVM's MetaSchedule (`src/meta_schedule/mutator`). Its probabilities for CPUs are those of tile size, compute
 //! location, unroll and parallel. On GPUs it has 0.02 for thread binding beside 0.08 for unroll; here nothing is free to be unrolled

@@ -40,6 +40,7 @@ fn parameters(rng: &mut StdRng, block: &Block) -> Parameters {
         slowest: rng.random_bool(0.4),
         store: *[1, 2, 4].choose(rng).expect("widths"),
         persistent: rng.random_bool(0.3),
+        partition: rng.random_bool(0.5),
         ..Parameters::default()
     };
     for (buffer, _) in block.update_reads() {

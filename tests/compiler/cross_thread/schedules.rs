@@ -33,6 +33,8 @@ pub(crate) struct Parameters {
     /// Neighbours that a thread stores at once; 0: one.
     pub(crate) store: i64,
     pub(crate) persistent: bool,
+    /// Whether tiles inside have a body of their own.
+    pub(crate) partition: bool,
 }
 
 /// Sizes of loops, in the words of a test: `i 4, j 2`.
@@ -89,6 +91,9 @@ impl Parameters {
         threads.iter().try_for_each(|name| schedule.bind_thread(name))?;
         loops.vthread.iter().try_for_each(|name| schedule.vthread(name))?;
         loops.inner.iter().try_for_each(|name| schedule.unroll(name))?;
+        if self.partition {
+            schedule.partition(&loops.block[0], 1)?;
+        }
         self.stages(&mut schedule, threads.last().expect("threads"), loops.outer.last().expect("a sum"))?;
         Ok(schedule)
     }

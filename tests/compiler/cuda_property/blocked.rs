@@ -58,6 +58,7 @@ pub(crate) fn random(rng: &mut StdRng, block: &Block) -> Blocked {
         blocked.raster = pair.into_iter().map(|name| (name, rng.random_range(1..=3))).collect();
     }
     blocked.persistent = rng.random_bool(0.2);
+    blocked.partition = rng.random_bool(0.4);
     blocked.store = *[1, 2, 4].choose(rng).expect("widths");
     blocked.stage_store = rng.random_bool(0.3);
     blocked

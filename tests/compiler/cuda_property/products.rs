@@ -120,6 +120,7 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
         stream,
         waves,
         persistent: rng.random_bool(0.2),
+        partition: rng.random_bool(0.4),
         store,
         stage_store,
         ..Blocked::default()

@@ -66,7 +66,7 @@ fn what_cannot_be_partitioned_is_told() {
     let refused = |schedule: &mut Schedule, name: &str, halvings| {
         schedule.partition(name, halvings).expect_err("it is refused").to_string()
     };
-    let not = "it is not an unrolled spatial loop of a CPU";
+    let not = "it is neither an unrolled spatial loop of a CPU nor a spatial one over the blocks of a GPU";
     assert!(refused(&mut tiled(), "i_1", 3).contains(&format!("partition of `i_1`: {not}")));
     assert!(refused(&mut tiled(), "k_1", 1).contains(&format!("partition of `k_1`: {not}")));
     assert!(refused(&mut tiled(), "q", 1).contains("`q`"));

@@ -8,7 +8,7 @@ use dietcode_core::config::Config;
 use dietcode_core::dispatch::cuda::{Candidate, Choice, Selection};
 use dietcode_core::frontend;
 use dietcode_core::machine::cuda::{
-    ComputeCapability, DeviceLimits, KernelReport, Mix, Nvcc, Nvdisasm, ObjectCache, blocks_per_sm,
+    ComputeCapability, DeviceLimits, KernelReport, KernelSass, Mix, Nvcc, Nvdisasm, ObjectCache, blocks_per_sm,
 };
 use dietcode_syntax::KernelDef;
 
@@ -66,10 +66,19 @@ impl Compiler {
 
     /// What nvcc reports of a unit on a device, with what the main loops consist of.
     pub(crate) fn counted(&self, unit: &CudaUnit, device: ComputeCapability) -> Vec<KernelReport> {
+        self.machine_code(unit, device).into_iter().map(|(report, _)| report).collect()
+    }
+
+    /// The kernels of a unit on a device, in the order of their launches: what nvcc reports of each, and its machine code.
+    pub(crate) fn machine_code(&self, unit: &CudaUnit, device: ComputeCapability) -> Vec<(KernelReport, KernelSass)> {
         let compiled = self.cache.compile(&self.nvcc, &unit.source, &[device], DEVICE_HEADERS);
         let mut compiled = compiled.unwrap_or_else(|e| panic!("`{}`: {e}", unit.name));
-        self.nvdisasm.count(&mut compiled).unwrap_or_else(|e| panic!("`{}`: {e}", unit.name));
-        compiled.report
+        let sass = self.nvdisasm.count(&mut compiled).unwrap_or_else(|e| panic!("`{}`: {e}", unit.name));
+        let of_launch = |symbol: &String| {
+            let report = compiled.report.iter().find(|report| report.symbol == *symbol).expect("it is reported");
+            (report.clone(), sass.iter().find(|kernel| kernel.symbol == *symbol).expect("it is there").clone())
+        };
+        unit.launches.iter().map(|launch| of_launch(&launch.symbol)).collect()
     }
 
     /// All its kernels on all devices whose sets it is in, each compiled for its device alone. None spills, a

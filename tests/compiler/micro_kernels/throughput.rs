@@ -1,9 +1,6 @@
 //! What the model expects of kernels as nvcc compiles them: beside what NVIDIA has published of kernels of CUTLASS with the same tiles, and of the
 //! sets' main micro-kernels, in the table of `docs/cuda.md`, which `DIETCODE_BLESS=1` writes anew.
 
-use std::fs;
-use std::path::PathBuf;
-
 use dietcode_core::cost_model::cuda::{Prediction, Profile};
 use dietcode_core::machine::cuda::{Class, DeviceLimits, KernelReport};
 use dietcode_core::measure::Instance;
@@ -13,6 +10,7 @@ use dietcode_core::{codegen, frontend};
 use dietcode_syntax::KernelDef;
 
 use super::compiled::Compiler;
+use super::document;
 use super::sets::{self, MicroKernel};
 
 /// What is expected of a micro-kernel on a device at a shape.
@@ -194,9 +192,6 @@ const MAIN: [Main; 9] = [
     ("conv2d_nhwc_f16, 64 × 128 × 32", "conv2d_nhwc_f16", |_| true),
 ];
 
-/// What stands in the document around the table.
-const BORDERS: [&str; 2] = ["<!-- predicted shares of peak -->\n", "<!-- end of predicted shares of peak -->\n"];
-
 /// The table in the document is what the model says, where nvcc is of the release that made it.
 #[test]
 fn the_documents_table_is_what_is_expected() {
@@ -216,16 +211,5 @@ fn the_documents_table_is_what_is_expected() {
         }
         text += &format!("| {name} | {values} |{cells}\n");
     }
-    let made = format!("Predicted for code of nvcc {}:\n\n{text}", compiler.version());
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/cuda.md");
-    let document = fs::read_to_string(&path).expect("the document is there");
-    let [begin, end] =
-        BORDERS.map(|border| document.find(border).unwrap_or_else(|| panic!("{} has no {border}", path.display())));
-    let [before, behind] = [&document[..begin + BORDERS[0].len()], &document[end..]];
-    let kept = &document[before.len()..end];
-    if std::env::var_os("DIETCODE_BLESS").is_some() {
-        fs::write(&path, format!("{before}{made}{behind}")).expect("the document can be written");
-    } else if kept.lines().next() == made.lines().next() {
-        assert_eq!(kept, made, "{} differs; DIETCODE_BLESS=1 writes it anew", path.display());
-    }
+    document::holds(&compiler, "predicted shares of peak", "Predicted for code", &text);
 }

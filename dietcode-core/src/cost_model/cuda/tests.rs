@@ -63,6 +63,50 @@ fn a_block_is_counted_as_one_would_by_hand() {
     assert_eq!(work.registers, 16);
 }
 
+/// Tiles inside select nothing of what they copy; the others do what all do that have one body.
+#[test]
+fn each_body_is_counted_for_the_tiles_that_have_it() {
+    let work = |partition| profile(&Blocked { partition, ..square(16, 4) }).kernels.remove(0).work;
+    let [one, both] = [false, true].map(work);
+    let at = |work: &Work, [m, n, k]: [f64; 3]| {
+        work.at(&|name| match name {
+            "M" => m,
+            "N" => n,
+            _ => k,
+        })
+    };
+    let shares = [([640.0, 640.0], 64.0, 1.0), ([641.0, 702.0], 64.0, 100.0 / 121.0), ([640.0, 63.0], 64.0, 0.0)];
+    for ([m, n], k, share) in shares.into_iter().chain([([640.0, 640.0], 65.0, 0.0), ([640.0, 640.0], 0.0, 1.0)]) {
+        let [one, both] = [&one, &both].map(|work| at(work, [m, n, k]));
+        let steps = (k / 8.0_f64).ceil() * 8.0;
+        let selected = 2.0 * 64.0 * steps;
+        let fewer = one.arithmetic - both.arithmetic;
+        assert!((fewer - share * selected).abs() < 1e-6, "{m} × {n} × {k}: {fewer}, expected {share} of {selected}");
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a;
+        assert!(near(one.loaded_wavefronts, both.loaded_wavefronts) && near(one.barriers, both.barriers));
+        assert!(near(one.global_bytes, both.global_bytes) && near(one.fills, both.fills));
+    }
+    assert_eq!(one.registers, both.registers);
+}
+
+/// Features are those of the body that most tiles have, not of both.
+#[cfg(feature = "tuner")]
+#[test]
+fn features_are_of_one_body() {
+    let nest = |partition| {
+        let blocked = Blocked { partition, ..square(16, 4) };
+        blocked.micro_kernel(&frontend::program(&dense()), a100()).unwrap().1.nests.remove(0)
+    };
+    let [one, both] = [false, true].map(nest);
+    let at = |nest, shape: [i64; 3]| crate::cost_model::features::stores(nest, &shape, None);
+    for edge in [shape(640, 63, 64), shape(640, 640, 65)] {
+        assert_eq!(at(&one, edge), at(&both, edge));
+    }
+    let inside = shape(640, 702, 64);
+    let [one, both] = [at(&one, inside), at(&both, inside)];
+    assert!(one.len() == both.len() && one != both, "copies inside select nothing");
+}
+
 /// Each sum is left once and taken once, in four parts of the tile with two barriers each.
 #[test]
 fn sums_that_change_hands_are_counted_in_each_part() {

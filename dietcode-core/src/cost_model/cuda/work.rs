@@ -9,8 +9,9 @@ use std::sync::Arc;
 use super::share::share;
 use super::wavefronts::{self, Access, Form};
 use crate::cost_model::loops::{count, instructions, moves};
+use crate::cost_model::share_inside;
 use crate::ir::{Buffer, CompareOp, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
-use crate::lower::LoopNest;
+use crate::lower::{Inside, LoopNest};
 use crate::machine::cuda::Pipe;
 use crate::schedule::Schedule;
 
@@ -39,40 +40,59 @@ pub struct Counts {
     pub fills: f64,
 }
 
-/// The counts of a block, as a function of the shape.
+/// The counts of a block on the average, as a function of the shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    /// Counts for each product of extents that depends on the shape.
-    terms: Vec<(Expr, Counts)>,
+    /// Counts for each product of extents that depends on the shape, and the blocks that have them.
+    terms: Vec<(Expr, Tiles, Counts)>,
+    /// Which those are whose tiles lie inside, if they have a body of their own.
+    inside: Option<Inside>,
     /// 32-bit registers that a thread's arrays fill where most are alive.
     pub registers: u32,
+}
+
+/// Which blocks carry something out, by their tiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Tiles {
+    #[default]
+    All,
+    Inside,
+    AtEdge,
 }
 
 impl Work {
     /// Counts what a schedule's kernel does in its loops.
     pub fn of(schedule: &Schedule, nest: &LoopNest) -> Work {
-        let mut counter = Counter { all_threads: nest.thread_loops(), ..Counter::default() };
+        let (all_threads, inside) = (nest.thread_loops(), nest.inside.clone());
+        let mut counter = Counter { all_threads, inside, ..Counter::default() };
         counter.stmt(&nest.body);
         counter.pass_barrier();
-        for (times, _) in &mut counter.terms {
+        for (times, ..) in &mut counter.terms {
             let expected = |e, (name, value): &(Name, Expr)| Expr::substitute(&e, name, value);
             *times = schedule.program.taken(&nest.expected.iter().fold(times.clone(), expected));
         }
-        Work { terms: counter.terms, registers: (counter.most_registers as u32).div_ceil(4) }
+        let registers = (counter.most_registers as u32).div_ceil(4);
+        Work { terms: counter.terms, inside: counter.inside, registers }
     }
 
     /// The matrix unit that carries out the products, if one does.
     pub(super) fn matrix_pipe(&self) -> Option<Pipe> {
-        let any = |of: fn(&Counts) -> f64| self.terms.iter().any(|(_, counts)| of(counts) > 0.0);
+        let any = |of: fn(&Counts) -> f64| self.terms.iter().any(|(.., counts)| of(counts) > 0.0);
         let pipes = [(Pipe::MatrixHalf, any(|counts| counts.half)), (Pipe::MatrixTf32, any(|counts| counts.tf32))];
         pipes.into_iter().find_map(|(pipe, is_there)| is_there.then_some(pipe))
     }
 
     /// The counts at a shape, given as the values of its variables. Numbers that no integer holds stay numbers.
     pub fn at(&self, value: &impl Fn(&str) -> f64) -> Counts {
+        let inside = self.inside.as_ref().map_or(1.0, |inside| share_inside(inside, value));
         let mut sum = Counts::default();
-        for (times, counts) in &self.terms {
-            sum.add(counts, count(times, value).max(0.0));
+        for (times, tiles, counts) in &self.terms {
+            let share = match tiles {
+                Tiles::All => 1.0,
+                Tiles::Inside => inside,
+                Tiles::AtEdge => 1.0 - inside,
+            };
+            sum.add(counts, share * count(times, value).max(0.0));
         }
         sum
     }
@@ -113,7 +133,10 @@ struct Counter {
     /// All loops over threads; the accesses to shared memory since the last barrier.
     all_threads: Vec<(Name, i64)>,
     accesses: Vec<Access>,
-    terms: Vec<(Expr, Counts)>,
+    terms: Vec<(Expr, Tiles, Counts)>,
+    /// When a tile lies inside, and which tiles what is counted is carried out for.
+    inside: Option<Inside>,
+    tiles: Tiles,
     /// Bytes of a thread's arrays that are alive here, and at the most.
     registers: i64,
     most_registers: i64,
@@ -123,6 +146,18 @@ impl Counter {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::For { kind: ForKind::BlockIdx, body, .. } => self.stmt(body),
+            Stmt::IfThenElse { condition, then, otherwise: Some(otherwise) }
+                if self.inside.as_ref().is_some_and(|inside| inside.condition == *condition) =>
+            {
+                // No access of the one body meets one of the other.
+                for (tiles, body) in [(Tiles::Inside, then), (Tiles::AtEdge, otherwise)] {
+                    self.pass_barrier();
+                    self.tiles = tiles;
+                    self.stmt(body);
+                    self.pass_barrier();
+                }
+                self.tiles = Tiles::All;
+            }
             Stmt::IfThenElse { condition, then, .. } => {
                 let around = self.idle;
                 self.idle = 1.0 - (1.0 - around) * share(condition, &self.threads());
@@ -302,11 +337,13 @@ impl Counter {
                 None => dynamic = dynamic * l.extent.clone(),
             }
         }
-        let at = self.terms.iter().position(|(times, _)| *times == dynamic).unwrap_or_else(|| {
-            self.terms.push((dynamic, Counts::default()));
+        let tiles = self.tiles;
+        let known = self.terms.iter().position(|(times, of, _)| (times, *of) == (&dynamic, tiles));
+        let at = known.unwrap_or_else(|| {
+            self.terms.push((dynamic, tiles, Counts::default()));
             self.terms.len() - 1
         });
-        self.terms[at].1.add(&counts, constant);
+        self.terms[at].2.add(&counts, constant);
     }
 }
 

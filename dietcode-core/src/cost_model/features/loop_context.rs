@@ -227,6 +227,7 @@ mod tests {
                 params: &params,
                 value: &|_| 0.0,
                 unroll_max_step: &|_| 0,
+                inside: None,
                 choice_is_call: false,
             }),
             log,

@@ -15,7 +15,7 @@ pub mod tvm;
 pub use loop_context::LoopFeatures;
 pub use per_store::{COUNT, names};
 
-use crate::cost_model::count;
+use crate::cost_model::{count, share_inside};
 use crate::ir::{Expr, ForKind, Name};
 use crate::lower::LoopNest;
 use tree::{Source, Tree};
@@ -44,6 +44,8 @@ fn tree(nest: &LoopNest, shape: &[i64], units: Option<i64>) -> Tree {
         params: &nest.params,
         value: &value,
         unroll_max_step: &|_| 0,
+        // Most blocks have one of both.
+        inside: nest.inside.as_ref().map(|inside| (&inside.condition, share_inside(inside, &value) >= 0.5)),
         choice_is_call: false,
     });
     if let Some(units) = units {

@@ -20,6 +20,8 @@ pub(super) struct Source<'a> {
     /// Up to how many steps a compiler is asked to unroll loops inside of one, as TVM's `pragma_auto_unroll_max_step`; 0 where it
     /// is not asked.
     pub(super) unroll_max_step: &'a dyn Fn(&str) -> i64,
+    /// A condition on which two bodies of a GPU's kernel stand beside each other, and whether it is taken to hold.
+    pub(super) inside: Option<(&'a Expr, bool)>,
     /// Whether a choice is a call of a function, as TVM's `if_then_else` is, instead of an operation.
     pub(super) choice_is_call: bool,
 }
@@ -166,9 +168,12 @@ impl<'a> Reader<'a> {
                 self.statement(body);
                 self.views.pop();
             }
-            Stmt::IfThenElse { then, otherwise, .. } => {
-                self.statement(then);
-                if let Some(otherwise) = otherwise {
+            Stmt::IfThenElse { condition, then, otherwise } => {
+                let known = self.source.inside.filter(|(known, _)| *known == condition).map(|(_, holds)| holds);
+                if known != Some(false) {
+                    self.statement(then);
+                }
+                if let Some(otherwise) = otherwise.as_ref().filter(|_| known != Some(true)) {
                     self.statement(otherwise);
                 }
             }

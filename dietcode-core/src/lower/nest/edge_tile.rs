@@ -35,7 +35,7 @@ struct Edge<'a> {
 impl Builder<'_> {
     /// The accumulators' tile with its stages, for each number of iterations of the loops that are partitioned.
     pub(super) fn tiles(&self, reduction: &Reduction) -> Result<Stmt> {
-        if self.schedule.partitions.is_empty() {
+        if self.schedule.partitions.is_empty() || self.schedule.is_gpu() {
             return Ok(self.staged(self.tile_depth, self.tile_nest(reduction)));
         }
         let tiles = self.partitioned(&self.schedule.partitions, reduction)?;

@@ -18,6 +18,8 @@ mod cross_lane;
 mod cross_thread;
 mod edge_tile;
 mod in_place;
+mod inside;
+mod place;
 mod prepared;
 mod prefetch;
 mod raster;
@@ -36,6 +38,7 @@ use dietcode_syntax::Role;
 
 use cross_thread::CrossThread;
 pub(crate) use in_place::{across_lanes, in_place, serves_lanes};
+pub(crate) use inside::{Corner, Inside};
 use prefetch::Shares;
 use raster::Pair;
 use shared::SharedStage;
@@ -71,6 +74,8 @@ struct Builder<'a> {
     cross_thread: Option<CrossThread>,
     /// Where sums change hands before they are written.
     staged_store: Option<StagedStore>,
+    /// Where tiles inside have a body of their own.
+    inside: Option<Inside>,
 }
 
 /// Where sums wait between the steps of the reduction loops around the tile, if the output cannot hold them.
@@ -85,6 +90,12 @@ struct Sums {
 impl<'a> Builder<'a> {
     fn new(schedule: &'a Schedule) -> Result<Builder<'a>> {
         let guards = guard::of(schedule);
+        let inside = Inside::of(schedule, &guards)?;
+        Ok(Builder { inside, ..Builder::with(schedule, guards)? })
+    }
+
+    /// What builds a body in which these guards stand.
+    fn with(schedule: &'a Schedule, guards: Vec<Guard>) -> Result<Builder<'a>> {
         let stages = stage::of(schedule, &guards)?;
         let shared = shared::of(schedule, &guards)?;
         let tile_depth = schedule.tile_depth();
@@ -92,11 +103,20 @@ impl<'a> Builder<'a> {
         let sums = sums(schedule, tile_depth)?;
         let cross_thread = CrossThread::of(schedule, &tile);
         let staged_store = StagedStore::of(schedule, &guards)?;
-        Ok(Builder { schedule, guards, stages, shared, tile_depth, tile, sums, cross_thread, staged_store })
+        let inside = None;
+        Ok(Builder { schedule, guards, stages, shared, tile_depth, tile, sums, cross_thread, staged_store, inside })
     }
 
     /// What stands inside of the outermost `depth` loops.
     fn level(&self, depth: usize) -> Result<Stmt> {
+        let body = self.body(depth)?;
+        match self.inside.as_ref().filter(|inside| inside.depth == depth) {
+            Some(inside) => Ok(inside.choose(Builder::with(self.schedule, Vec::new())?.body(depth)?, body)),
+            None => Ok(body),
+        }
+    }
+
+    fn body(&self, depth: usize) -> Result<Stmt> {
         let body = self.loops(depth)?;
         Ok(match self.sums.as_ref().filter(|sums| sums.depth == depth) {
             Some(sums) => Stmt::Allocate { buffer: sums.buffer.clone(), body: Box::new(body) },

@@ -19,7 +19,7 @@ pub(crate) use local_padding::{can_be_padded, is_padded_by, may_go};
 pub(crate) use registers::MOST_VECTORS;
 pub(super) use storage::storage;
 
-use super::{Observer, checked, nest};
+use super::{Inside, Observer, checked, guard, nest};
 use crate::Result;
 use crate::ir::Stmt;
 use crate::schedule::Schedule;
@@ -46,6 +46,15 @@ pub(super) fn run(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
         pass("vectorize", vectorize::vectorize(body))?
     };
     pass("registers", registers::registers(body, schedule.is_gpu()))
+}
+
+/// When tiles lie inside, if those have a body of their own in what the passes make.
+pub(super) fn inside(schedule: &Schedule) -> Result<Option<Inside>> {
+    if schedule.partitions.is_empty() {
+        return Ok(None);
+    }
+    let schedule = unit_loops::drop_unit_loops(schedule);
+    Inside::of(&schedule, &guard::of(&schedule))
 }
 
 /// The pass whose result is checked in release builds too. It is the last one: what a wrong schedule or an earlier pass made wrong is

@@ -81,7 +81,7 @@ pub enum Instruction {
     Partition {
         /// The loop.
         name: Name,
-        /// How often its extent is halved.
+        /// How often its extent is halved; of a loop over blocks, whether tiles inside have a body of their own.
         halvings: Size,
     },
     /// See [`crate::schedule::Schedule::prefetch`].

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use super::{Axis, Instruction, Level, Part, Size, Tail, Trace};
 use crate::abi::MOST_PARAMETERS;
-use crate::ir::Name;
+use crate::ir::{ForKind, Name};
 
 /// Iterations of a loop that GCC peels off whole: the first, and as many as `max-completely-peel-times` says behind it.
 const PEELED: i64 = 5;
@@ -50,10 +50,14 @@ impl Trace {
         Some((Trace::new(instructions).with(decisions), free.into_iter().map(|(_, value)| value).collect()))
     }
 
-    /// The trace with whole tiles at edges, where it has smaller ones there; those that differ in nothing else have the same.
+    /// The trace with whole tiles at edges, where it has smaller ones there; those that differ in nothing else have the same. Tiles of a GPU
+    /// are whole everywhere.
     pub(crate) fn with_whole_edges(&self) -> Option<Trace> {
+        let is_smaller = |name: &Name| !self.instructions.contains(&Instruction::Kind(ForKind::BlockIdx, name.clone()));
         let halvings = |instruction: &Instruction| match instruction {
-            Instruction::Partition { halvings, .. } if *halvings != Size::int(0) => Some(halvings.clone()),
+            Instruction::Partition { name, halvings } if *halvings != Size::int(0) && is_smaller(name) => {
+                Some(halvings.clone())
+            }
             _ => None,
         };
         let halved: Vec<Size> = self.instructions.iter().filter_map(halvings).collect();
@@ -108,4 +112,21 @@ fn parameter(name: &Name) -> Instruction {
 fn without(axis: &Axis, is_free: impl Fn(&Name) -> bool) -> Axis {
     let factors = axis.factors.iter().filter(|factor| !is_free(&factor.var));
     Axis { name: axis.name.clone(), factors: factors.cloned().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_of_a_gpu_are_whole_at_edges_too() {
+        let partition = |kind| {
+            let name = Name::from("i_0");
+            let partition = Instruction::Partition { name: name.clone(), halvings: Size::int(1) };
+            Trace::new([Instruction::Kind(kind, name), partition]).with_whole_edges()
+        };
+        assert_eq!(partition(ForKind::BlockIdx), None);
+        let whole = partition(ForKind::Unrolled).expect("it has a smaller tile there");
+        assert!(whole.to_string().contains("partition(i_0, 0)"), "{whole}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The mutator of the other numbers: how many elements a copy moves at once, how far the runs of a panel lie apart, what is asked
-//! for ahead, how many blocks have shares of the steps of tiles or are held by a multiprocessor, whether they go on to further tiles.
+//! for ahead, what tiles at an edge do, how many blocks have shares of the steps of tiles or are held by a multiprocessor, whether they go on to
+//! further tiles.
 //!
 //! ```text
 //! w_pad = sample_categorical(0, 16) = 0  →  16

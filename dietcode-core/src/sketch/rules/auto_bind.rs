@@ -9,7 +9,7 @@
 //! It applies to every block with a spatial axis that no other rule has tiled. What has none and sums nothing is one thread's, which
 //! is no matter of sizes (`postproc/rewrite_unbound_block.rs`).
 //!
-//! Whether a block goes on to further tiles is a decision, too. Neighbouring threads have neighbours of the output. A sum stays in its
+//! Whether a block goes on to further tiles is a decision, too, and of a sum, whether tiles inside have a body of their own. Neighbouring threads have neighbours of the output. A sum stays in its
 //! thread, and is shared by blocks where `AddRFactor` asked for it.
 //!
 //! Source: `AutoBind` of MetaSchedule.
@@ -60,8 +60,10 @@ fn bound(mut partial: PartialSketch, block: &Block, contiguous: &Name) -> Partia
     let (blocks, sums) = (Blocks::of(block, &splits), splits.outermost(Role::Reduce));
     gpu::reorder(&mut partial, [&parts, &blocks.loops, &threads, &sums].into_iter().flatten().cloned().collect());
     let thread = gpu::bind(&mut partial, &parts, &blocks, &threads).expect("the contiguous axis has threads");
+    // One predicate of a thread is nothing beside what would decide on it.
     if block.reduction.is_some() {
         gpu::accumulate(&mut partial, block, thread);
+        gpu::partition(&mut partial);
     }
     partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
     gpu::persistent(&mut partial);

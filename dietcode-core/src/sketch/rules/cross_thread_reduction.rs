@@ -87,6 +87,7 @@ fn tiled(mut partial: PartialSketch, block: &Block, axis: &Name) -> PartialSketc
     bound.for_each(|name| partial.set_kind(name, ForKind::ThreadIdx));
     let innermost = partial.loops.iter().rfind(|l| l.kind == ForKind::ThreadIdx).map(|l| l.name.clone());
     gpu::accumulate(&mut partial, block, innermost.expect("the threads that share the sum"));
+    gpu::partition(&mut partial);
     gpu::persistent(&mut partial);
     partial
 }

@@ -302,8 +302,23 @@ pub(in crate::sketch) const MIN_BLOCKS: &str = "min_blocks";
 pub(in crate::sketch) const RESIDENT: [i64; 3] = [1, 2, 3];
 pub(in crate::sketch) const PERSISTENT: &str = "persistent";
 
+/// The decision whether tiles inside have a body of their own, and how likely each is: with it, a kernel is nearly two.
+pub(in crate::sketch) const PARTITIONED: &str = "partitioned";
+const PARTITIONED_WEIGHTS: [f64; 2] = [3.0, 1.0];
+
+/// What blocks at an edge do: what all do, since copies are padded, or what has predicates in place of a body that has none.
+pub(super) fn partition(partial: &mut PartialSketch) {
+    let is_of_tiles = |l: &&SketchLoop| l.kind == ForKind::BlockIdx && l.role == Role::Spatial;
+    let Some(name) = partial.loops.iter().find(is_of_tiles).map(|l| l.name.clone()) else { return };
+    let into = Name::from(PARTITIONED);
+    let halvings = Size(vec![Part::Var(into.clone())]);
+    let (candidates, weights) = (vec![0, 1], PARTITIONED_WEIGHTS.to_vec());
+    partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
+    partial.instructions.push(Instruction::Partition { name, halvings });
+}
+
 /// Overlaps the copies of a partial sketch, lets the parts of a shared sum meet, stores by vectors, through shared memory where
-/// rows there have a padding, and says how blocks come to multiprocessors.
+/// rows there have a padding, and says what blocks at an edge do and how blocks come to multiprocessors.
 pub(super) fn finish(partial: &mut PartialSketch, pipeline: Option<Pipeline>, store: i64, pad: Option<i64>) {
     if let Some(pipeline) = pipeline {
         partial.instructions.push(Instruction::Pipeline(pipeline));
@@ -313,6 +328,7 @@ pub(super) fn finish(partial: &mut PartialSketch, pipeline: Option<Pipeline>, st
     partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
     partial.instructions.push(Instruction::VectorizeStore(store.into()));
     partial.instructions.extend(pad.map(|pad| Instruction::StageStore(pad.into())));
+    partition(partial);
     let blocks = number(partial, MIN_BLOCKS, &RESIDENT);
     partial.instructions.push(Instruction::MinBlocks(blocks));
     persistent(partial);

@@ -30,7 +30,8 @@ pub use auto_inline::AutoInline;
 pub use cross_thread_reduction::CrossThreadReduction;
 pub use custom_rules::{CustomRule, CustomRules, CustomSketch, Tf32};
 pub(in crate::sketch) use gpu::{
-    FRAGMENT_SETS, MIN_BLOCKS, PERSISTENT, RASTER, RASTER_SIZES, RESIDENT, STREAM_SHARES, STREAM_WAVES, WAVES,
+    FRAGMENT_SETS, MIN_BLOCKS, PARTITIONED, PERSISTENT, RASTER, RASTER_SIZES, RESIDENT, STREAM_SHARES, STREAM_WAVES,
+    WAVES,
 };
 pub use inline_constant_scalars::InlineConstantScalars;
 pub use multi_level_tiling::{MultiLevelTilingCpu, MultiLevelTilingCuda, MultiLevelTilingTensorCore};

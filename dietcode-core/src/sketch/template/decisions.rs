@@ -16,7 +16,8 @@ use crate::lower::guards_that_stay;
 use crate::schedule::{AHEAD, Axis, Factor, Instruction, Level, Part, Schedule, Size, Tail, Trace};
 use crate::sketch::refused;
 use crate::sketch::rules::{
-    FRAGMENT_SETS, MIN_BLOCKS, PERSISTENT, RASTER, RASTER_SIZES, RESIDENT, STREAM_SHARES, STREAM_WAVES, WAVES, variable,
+    FRAGMENT_SETS, MIN_BLOCKS, PARTITIONED, PERSISTENT, RASTER, RASTER_SIZES, RESIDENT, STREAM_SHARES, STREAM_WAVES,
+    WAVES, variable,
 };
 
 /// A schedule, and what its numbers are called.
@@ -130,6 +131,14 @@ impl Decided {
         Ok(())
     }
 
+    /// See [`Schedule::partition`]: a loop over blocks that is so.
+    pub(super) fn partition(&mut self, name: &str) -> Result<()> {
+        let size = self.number(PARTITIONED.to_owned(), 1, &[0]);
+        self.schedule.partition(name, 1)?;
+        self.called(vec![size]);
+        Ok(())
+    }
+
     /// See [`Schedule::persistent`]: a grid that is so.
     pub(super) fn persistent(&mut self) -> Result<()> {
         let size = self.number(PERSISTENT.to_owned(), 1, &[0]);
@@ -230,6 +239,9 @@ fn with_sizes(instruction: Instruction, sizes: &[Size]) -> Instruction {
         (Instruction::StorageAlign { stage, .. }, [pad]) => Instruction::StorageAlign { stage, pad: pad.clone() },
         (Instruction::Prefetch { buffer, at, .. }, [ahead]) => {
             Instruction::Prefetch { buffer, at, ahead: ahead.clone() }
+        }
+        (Instruction::Partition { name, .. }, [halvings]) => {
+            Instruction::Partition { name, halvings: halvings.clone() }
         }
         (Instruction::Persistent(_), [is]) => Instruction::Persistent(is.clone()),
         (Instruction::MinBlocks(_), [blocks]) => Instruction::MinBlocks(blocks.clone()),

@@ -119,6 +119,7 @@ fn rows(lines: &[String]) -> Result<Vec<(String, [f32; per_store::COUNT])>> {
         params: &script.params,
         value: &|_| 0.0,
         unroll_max_step: &steps,
+        inside: None,
         choice_is_call: true,
     };
     let tree = Tree::of(&source);

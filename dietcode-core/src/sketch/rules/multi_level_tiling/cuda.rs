@@ -11,9 +11,9 @@
 //!                                     y_tile += x_shared · w_shared
 //! ```
 //!
-//! Each way to overlap the copies is a sketch; in which order blocks come, and how many of them, are decisions. The copies are transposed
-//! on their way, so that what a thread multiplies lies next to each other; rows that lay along the sum are padded, so that the stores of a
-//! warp go to different banks.
+//! Each way to overlap the copies is a sketch; in which order blocks come, how many of them, and whether tiles inside have a body of their own,
+//! are decisions. The copies are transposed on their way, so that what a thread multiplies lies next to each other; rows that lay along the
+//! sum are padded, so that the stores of a warp go to different banks.
 //!
 //! Source: `MultiLevelTiling` of MetaSchedule; the order of levels as in Ansor (OSDI 2020), section 4.1.
 

@@ -9,7 +9,7 @@ use super::{Blocked, size};
 use crate::ir::{ForKind, IterVar, Name, Program};
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
-use crate::schedule::{Combine, Level, Part, Pipeline, Schedule, SharedTile, Staging, Tail};
+use crate::schedule::{Combine, Level, Loop, Part, Pipeline, Schedule, SharedTile, Staging, Tail};
 use crate::sketch::template::decisions::Decided;
 use crate::sketch::template::parameter::Table;
 use crate::sketch::{Lowered, MicroKernel, Stage, grid};
@@ -111,6 +111,11 @@ impl Blocked {
         }
         if self.stage_store {
             decided.stage_store(if self.matrix_unit.is_some() { PAD_OF_MATRIX_UNIT } else { PAD })?;
+        }
+        if self.partition {
+            let is_of_tiles = |l: &&Loop| l.kind == ForKind::BlockIdx && l.role == Role::Spatial;
+            let tiles = decided.schedule.loops.iter().find(is_of_tiles).map(|l| l.name.clone());
+            decided.partition(&tiles.ok_or_else(|| Error::input("partition: there is no loop over tiles"))?)?;
         }
         if self.persistent {
             decided.persistent()?;

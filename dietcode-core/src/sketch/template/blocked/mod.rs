@@ -92,6 +92,10 @@ template! {
             /// How many waves of tiles they share, the last one among them, which may be short.
             waves: i64,
         }
+        Parameter::optional("partition", "part", Kind::Flag) => {
+            /// Whether blocks whose tile lies inside of all tensors have a body of their own, without predicates.
+            partition: bool,
+        }
         Parameter::optional("persistent", "persistent", Kind::Flag) => {
             /// Whether the grid is as large as the device holds at once, and its blocks go on to further tiles.
             persistent: bool,
