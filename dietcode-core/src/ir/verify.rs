@@ -6,7 +6,7 @@
 //! * The extent of a vectorized, unrolled, threadIdx or vthread loop is a positive constant.
 //! * Extents of panels, locals and registers are positive constants; those of panels may name parameters.
 //! * A parallel loop stands in no other loop; blockIdx stands in none but blockIdx, threadIdx in none but these two.
-//! * A barrier stands in no conditional, unless its condition is the same for all threads of a block.
+//! * A barrier stands in no conditional, unless its condition is the same for all threads of a block, and so in no loop whose extent is not.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ struct Verifier<'a> {
     loops: Vec<ForKind>,
     /// The variables that threads of a block may have different values of.
     of_threads: Vec<Name>,
-    /// How many conditionals stand around on which threads of a block may differ.
+    /// How many conditionals and loops stand around on which threads of a block may differ.
     branches: usize,
 }
 
@@ -50,8 +50,11 @@ impl Verifier<'_> {
                 self.expr(extent)?;
                 check_loop(var, extent, *kind, &self.loops)?;
                 self.loops.push(*kind);
-                let differs = *kind == ForKind::ThreadIdx || self.differs(extent);
-                self.bind(var, differs, |scope| scope.stmt(body))?;
+                // Threads that differ on how often a loop runs do so on what stands in it.
+                let (around, of_threads) = (self.branches, self.differs(extent));
+                self.branches += usize::from(of_threads);
+                self.bind(var, of_threads || *kind == ForKind::ThreadIdx, |scope| scope.stmt(body))?;
+                self.branches = around;
                 self.loops.pop();
                 Ok(())
             }
@@ -284,6 +287,11 @@ mod tests {
             (
                 of_4(ForKind::ThreadIdx, let_("t", "i", if_first("n", if_first("t", Stmt::Sync)))),
                 of_4(ForKind::ThreadIdx, let_("t", "n", if_first("n", if_first("t", Stmt::Sync)))),
+                "a barrier",
+            ),
+            (
+                of_4(ForKind::ThreadIdx, loop_("j", Expr::var("i"), ForKind::Serial, Stmt::Sync)),
+                of_4(ForKind::ThreadIdx, loop_("j", Expr::var("n"), ForKind::Serial, Stmt::Sync)),
                 "a barrier",
             ),
         ];

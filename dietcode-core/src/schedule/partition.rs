@@ -24,7 +24,7 @@ impl Schedule {
     /// ```
     ///
     /// On a GPU, of a loop over blocks, 1 gives those blocks a body without predicates whose tile lies inside of all tensors, with all
-    /// steps of its sum; the other blocks have the body in which copies are padded and stores are predicated, as all blocks have with 0.
+    /// steps of the sum that the block has; the other blocks have the body in which copies are padded and stores are predicated, as all blocks have with 0.
     ///
     /// ```text
     /// blockIdx.x i_b, threads                  blockIdx.x i_b, threads

@@ -15,7 +15,8 @@
 //! ```
 //!
 //! The condition is the same for all threads of a block, so that both bodies may have barriers. Where blocks go on to further tiles, each
-//! tile has its own. A block has all steps of its sum in one body: a loop over steps that is cut in two would empty its pipeline between both.
+//! tile has its own. A block has all of its steps of a sum in one body: a loop over steps that is cut in two would empty its pipeline between
+//! both.
 //! That a sum under a condition is taken stays a predicate. TVM: `LoopPartition`.
 
 use super::place::{Place, variables};
@@ -57,7 +58,9 @@ impl Inside {
         let refuse = |why: String| Error::input(format!("schedule of `{}`: partition: {why}", schedule.block.name));
         let is_grid = |name: &Name| schedule.loops.iter().any(|l| l.name == *name && l.kind == ForKind::BlockIdx);
         if let Some(name) = partitioned.into_iter().find(|name| !is_grid(name)) {
-            return Err(refuse(format!("`{name}` is a loop of a thread; expected one over the blocks of the grid")));
+            return Err(refuse(format!(
+                "`{name}` is no loop over the blocks of the grid, or was replaced later; name one that is"
+            )));
         }
         // A block goes on from tile to tile where it has a share of a stream of steps.
         let piece = schedule.stream().and_then(|stream| stream.innermost(stream.tiles().0));

@@ -148,7 +148,7 @@ pub struct KernelSass {
     /// All of them.
     pub whole: Mix,
     /// Those of its main loop: the one that holds most [`Mix::products`] outside of further loops in it; of two that hold as many the
-    /// shorter, since a kernel may have a loop for tensors whose rows are whole vectors and one for others. None where no loop holds a
+    /// shorter, since a kernel may have a loop for tensors whose rows are whole vectors and one for others, and one for tiles inside. None where no loop holds a
     /// product: there are no products, or the loops are unrolled.
     pub main_loop: Option<Mix>,
     /// What the main loop asks of each pipe.

@@ -53,9 +53,15 @@ impl Trace {
     /// The trace with whole tiles at edges, where it has smaller ones there; those that differ in nothing else have the same. Tiles of a GPU
     /// are whole everywhere.
     pub(crate) fn with_whole_edges(&self) -> Option<Trace> {
-        let is_smaller = |name: &Name| !self.instructions.contains(&Instruction::Kind(ForKind::BlockIdx, name.clone()));
+        let is_of_grid = |name: &Name| {
+            self.instructions.iter().any(|instruction| match instruction {
+                Instruction::Kind(kind, bound) => *kind == ForKind::BlockIdx && bound == name,
+                Instruction::StreamK { into: [share, ..], .. } => share == name,
+                _ => false,
+            })
+        };
         let halvings = |instruction: &Instruction| match instruction {
-            Instruction::Partition { name, halvings } if *halvings != Size::int(0) && is_smaller(name) => {
+            Instruction::Partition { name, halvings } if *halvings != Size::int(0) && !is_of_grid(name) => {
                 Some(halvings.clone())
             }
             _ => None,
@@ -120,13 +126,16 @@ mod tests {
 
     #[test]
     fn tiles_of_a_gpu_are_whole_at_edges_too() {
-        let partition = |kind| {
-            let name = Name::from("i_0");
-            let partition = Instruction::Partition { name: name.clone(), halvings: Size::int(1) };
-            Trace::new([Instruction::Kind(kind, name), partition]).with_whole_edges()
+        let name = || Name::from("i_0");
+        let partition = |made| {
+            let partition = Instruction::Partition { name: name(), halvings: Size::int(1) };
+            Trace::new([made, partition]).with_whole_edges()
         };
-        assert_eq!(partition(ForKind::BlockIdx), None);
-        let whole = partition(ForKind::Unrolled).expect("it has a smaller tile there");
+        assert_eq!(partition(Instruction::Kind(ForKind::BlockIdx, name())), None);
+        let (loops, into) = (["i", "k"].map(Name::from), ["i_0", "piece", "step"].map(Name::from));
+        let stream = Instruction::StreamK { loops, shares: Size::int(8), waves: Size::int(1), into };
+        assert_eq!(partition(stream), None);
+        let whole = partition(Instruction::Kind(ForKind::Unrolled, name())).expect("it has a smaller tile there");
         assert!(whole.to_string().contains("partition(i_0, 0)"), "{whole}");
     }
 }

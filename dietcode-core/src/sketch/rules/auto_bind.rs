@@ -9,8 +9,8 @@
 //! It applies to every block with a spatial axis that no other rule has tiled. What has none and sums nothing is one thread's, which
 //! is no matter of sizes (`postproc/rewrite_unbound_block.rs`).
 //!
-//! Whether a block goes on to further tiles is a decision, too, and of a sum, whether tiles inside have a body of their own. Neighbouring threads have neighbours of the output. A sum stays in its
-//! thread, and is shared by blocks where `AddRFactor` asked for it.
+//! Whether a block goes on to further tiles is a decision, too, and of a sum, whether tiles inside have a body of their own. Neighbouring
+//! threads have neighbours of the output. A sum stays in its thread, and is shared by blocks where `AddRFactor` asked for it.
 //!
 //! Source: `AutoBind` of MetaSchedule.
 

@@ -306,7 +306,7 @@ pub(in crate::sketch) const PERSISTENT: &str = "persistent";
 pub(in crate::sketch) const PARTITIONED: &str = "partitioned";
 const PARTITIONED_WEIGHTS: [f64; 2] = [3.0, 1.0];
 
-/// What blocks at an edge do: what all do, since copies are padded, or what has predicates in place of a body that has none.
+/// Whether blocks whose tile lies inside have a body of their own, without predicates.
 pub(super) fn partition(partial: &mut PartialSketch) {
     let is_of_tiles = |l: &&SketchLoop| l.kind == ForKind::BlockIdx && l.role == Role::Spatial;
     let Some(name) = partial.loops.iter().find(is_of_tiles).map(|l| l.name.clone()) else { return };
