@@ -203,7 +203,8 @@ impl Results {
             Error::input(format!("{shown}: is no file of results, {expected}")).caused_by(e)
         };
         let value: serde_json::Value = serde_json::from_slice(&text).map_err(odd)?;
-        let format = value.get("format").and_then(serde_json::Value::as_u64);
+        // Tuned files have formats of their own.
+        let format = value.get("runs").and(value.get("format")).and_then(serde_json::Value::as_u64);
         if let Some(format) = format.filter(|format| *format != u64::from(FORMAT)) {
             return Err(Error::input(format!(
                 "{shown}: found results of format {format}, expected {FORMAT}; measure again with this version"

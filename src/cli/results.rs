@@ -104,6 +104,7 @@ fn words(kept: &Kept) -> String {
             format!("`{candidate}` is the fastest: {}", times.collect::<Vec<_>>().join(", "))
         }
         KeptResult::Ended(candidate) => format!("`{candidate}` has ended a process"),
+        KeptResult::Untuned(1) => "not tuned, 1 call or more".to_owned(),
         KeptResult::Untuned(calls) => format!("not tuned, {calls} calls or more"),
     }
 }

@@ -173,6 +173,8 @@ fn what_does_not_fit_together_is_not_merged() {
     place.refused(&format!("a.json a.json -o {TUNED}"), "give one of them");
     place.refused(&format!("none.json -o {TUNED}"), "none.json: cannot be read");
     place.refused(&format!("configs/gemm_nt.json -o {TUNED}"), "is no file of results");
+    fs::write(place.path("tuned.json"), r#"{"format": 3, "kernel": "gemm_nt", "micro_kernels": []}"#).unwrap();
+    place.refused(&format!("tuned.json -o {TUNED}"), "is no file of results");
     place.refused("a.json -o configs/gemm_nt.sm_90.tuned.json", "found results of a CPU, expected some of sm_90");
     for (key, value, sentence) in [
         ("/format", Value::from(99), "found results of format 99, expected 2"),
