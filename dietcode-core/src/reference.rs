@@ -91,8 +91,9 @@ impl Precision {
         let value = a.value / b.value;
         let inherited = match a.error + b.error {
             0.0 => 0.0,
-            f64::INFINITY => f64::INFINITY,
-            _ => (a.error + value.abs() * b.error) / (b.value.abs() - b.error).max(0.0),
+            // A divisor that may be 0 makes anything.
+            _ if b.error >= b.value.abs() || a.error == f64::INFINITY => f64::INFINITY,
+            _ => (a.error + value.abs() * b.error) / (b.value.abs() - b.error),
         };
         self.rounded(value, inherited)
     }
@@ -573,6 +574,8 @@ mod tests {
         let exact = Approx::exact;
         assert_eq!(single.mul(anything, exact(30_000.0)).error, f64::INFINITY);
         assert_eq!(single.div(exact(0.0), anything).error, f64::INFINITY);
+        let near_0 = Approx { value: 1.0, error: 2.0 };
+        assert_eq!(single.div(exact(0.0), near_0).error, f64::INFINITY);
         assert_eq!(call(Function::MulAdd, &[anything, exact(0.0), exact(1.0)], single).error, f64::INFINITY);
     }
 

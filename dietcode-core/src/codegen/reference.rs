@@ -416,8 +416,10 @@ impl<'a> ReferencePrinter<'a> {
             (_, None, None) => "0.0".to_owned(),
             (BinaryOp::Mul, ..) => of_product(a, b),
             (BinaryOp::Div, ..) => {
-                let least = format!("(__builtin_fabs({bv}) > {be} ? __builtin_fabs({bv}) - {be} : 0.0)");
-                unless_anything(ae, be, format_args!("({ae} + __builtin_fabs({value}) * {be}) / {least}"))
+                // A divisor that may be 0 makes anything.
+                let is_anything = format!("{be} >= __builtin_fabs({bv}) || {ae} == __builtin_inf()");
+                let quotient = format!("({ae} + __builtin_fabs({value}) * {be}) / (__builtin_fabs({bv}) - {be})");
+                format!("{ae} + {be} == 0.0 ? 0.0 : {is_anything} ? __builtin_inf() : {quotient}")
             }
             _ => format!("{ae} + {be}"),
         };

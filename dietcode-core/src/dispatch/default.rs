@@ -135,7 +135,8 @@ fn samples(
         let value = |at: usize| {
             let [least, most] = range.filter(|(var, _)| *var == at).map_or([0.0, LARGEST], |(_, range)| range);
             let value = (least + (most - least) * halton(n + 1, at).powf(SMALL)).exp2() as i64;
-            if n.is_multiple_of(2) { round(value) } else { value }
+            let value = if n.is_multiple_of(2) { round(value) } else { value };
+            value.max(least.exp2().round() as i64)
         };
         let shape: Vec<i64> = (0..program.shape_vars.len()).map(value).collect();
         Sample { costs: times(&shape), values: shape }
@@ -289,6 +290,18 @@ mod tests {
         let shapes: [&[i64]; 6] =
             [&[1, 64, 100], &[2, 488, 1000], &[6, 768, 3072], &[24, 768, 3072], &[48, 64, 100], &[2048, 768, 768]];
         assert_eq!(family(nest, &shapes), ["in place", "in place", "in place", "tiled", "tiled", "tiled"]);
+    }
+
+    #[test]
+    fn shapes_on_a_side_of_the_tree_are_of_that_side() {
+        let (program, target) = (program(DENSE), avx512());
+        let nest = MicroKernel::nest(&program);
+        let lowered = nest.lowered(&program, &Target::Cpu(target.clone())).unwrap();
+        for (at, [least, most]) in [(0, [65, 1 << 16]), (2, [17, 1 << 16]), (2, [1, 64])] {
+            let range = Some((at, [least, most].map(|end| (end as f64).log2())));
+            let samples = samples(&program, (&[(nest.clone(), lowered.clone())], &[1.0]), &target, range);
+            assert!(samples.iter().all(|sample| (least..=most).contains(&sample.values[at])), "{at}: {least}..={most}");
+        }
     }
 
     #[test]

@@ -77,7 +77,8 @@ impl Expected {
             if values[at].is_finite() {
                 largest = largest.max(values[at].abs());
             }
-            if !self.holds(at, found) {
+            let same = off <= bounds[at] || same_special(found, values[at]);
+            if !same {
                 wrong += 1;
                 first.get_or_insert(at);
             }
@@ -102,13 +103,6 @@ impl Expected {
                 elements: wrong,
             }),
         }
-    }
-
-    /// Whether an element is what it must be.
-    pub(super) fn holds(&self, at: usize, found: f64) -> bool {
-        let (values, bounds) = self.numbers.split_at(self.numbers.len() / 2);
-        let found = comparable(self.dtype, found);
-        (found - values[at]).abs() <= bounds[at] || same_special(found, values[at])
     }
 
     /// Bytes in memory.

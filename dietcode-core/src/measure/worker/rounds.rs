@@ -23,6 +23,9 @@ const MOST_CALLS: usize = 1 << 20;
 /// So many times as many calls are timed at most to find out how many are a sample.
 const MORE_CALLS: f64 = 16.0;
 
+/// What is timed to find that out, and is not clean, is timed again until it was so many times.
+const ATTEMPTS: usize = 3;
+
 /// Calls longer than this warm their own caches.
 const LONG: Duration = Duration::from_millis(20);
 
@@ -77,18 +80,29 @@ impl<'a> Entry<'a> {
         self.quiet.saturating_mul(2).saturating_add(self.patience)
     }
 
-    /// How many calls are one sample. With cold caches each is one. The call that was checked was the first to touch its memory and its
-    /// code, which may take milliseconds, so that it says nothing of a short one.
+    /// How many calls are one sample. With cold caches each is one, and where nothing is timed none is made. The call that was checked was
+    /// the first to touch its memory and its code, which may take milliseconds, so that it says nothing of a short one.
     fn calls(&self, turns: &mut Turns<'_>, timing: &Timing) -> Result<usize, Failure> {
-        let span = span(turns.threads());
-        if timing.cache == Cache::Cold || self.first >= 4.0 * span {
+        let is_checked_only = timing.rounds == 0 && timing.seconds <= 0.0;
+        if is_checked_only || timing.cache == Cache::Cold || self.first >= LONG.as_secs_f64() {
             return Ok(1);
         }
+        rest();
+        if turns.threads() > 1 {
+            settle();
+        }
         self.warm_up(turns)?;
-        calls_of(span, |calls| {
-            let start = Instant::now();
-            (0..calls).try_for_each(|_| self.callable.call(turns.next()))?;
-            Ok(start.elapsed().as_secs_f64())
+        calls_of(span(turns.threads()), |calls| {
+            let mut least = f64::INFINITY;
+            for _ in 0..ATTEMPTS {
+                let (watch, start) = (Watch::start(), Instant::now());
+                (0..calls).try_for_each(|_| self.callable.call(turns.next()))?;
+                least = least.min(start.elapsed().as_secs_f64());
+                if watch.is_clean() {
+                    break;
+                }
+            }
+            Ok(least)
         })
     }
 

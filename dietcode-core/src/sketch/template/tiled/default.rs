@@ -53,9 +53,10 @@ impl Tiled {
         across.filter(Tiled::has_narrow_panels).find_map(|tiled| tiled.unless_refused(program, target))
     }
 
-    /// The default where the rows that vectors are loaded from are no longer than a tile: they lie as in a panel, and nothing is packed. A tile
-    /// has four vectors of 16 lanes, or two of fewer registers. None where the default packs nothing, where a vector's elements do not adjoin,
-    /// where a batch lies innermost, with prepared operands, and for nests of three axes and more beside batches.
+    /// The default where the rows that vectors are loaded from are no longer than a tile, so that they lie as in a panel, or where few rows of
+    /// the output use longer ones: nothing is packed. A tile has four vectors of 16 lanes, or two of fewer registers. None where the default
+    /// packs nothing, where a vector's elements do not adjoin, where a batch lies innermost, with prepared operands, and for nests of three
+    /// axes and more beside batches.
     pub fn in_place_for(program: &Program, target: &CpuTarget) -> Option<Tiled> {
         let full = Tiled::default_for(program, target);
         let reads = Reads::of(program, &program.blocks[0]);
