@@ -11,7 +11,7 @@ use dietcode_core::sketch::rules::CustomRules;
 use dietcode_core::sketch::{Blocked, Space};
 use dietcode_syntax::KernelDef;
 
-use crate::common::rows::{check_unit, device, instances, kernel};
+use crate::common::rows::{DENSE_WITH_EPILOGUE, check_unit, device, instances, kernel};
 use crate::common::{shipped, units};
 use crate::cuda_lowering::expect_text;
 
@@ -134,13 +134,7 @@ const OF_PRODUCTS: [&[i64]; 10] = [
 #[test]
 fn products_of_threads() {
     check(
-        "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {
-            for i in 0..M { for j in 0..N {
-                let mut acc = b[j];
-                for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = acc.max(0.0) + y[i][j];
-            } }
-        }",
+        DENSE_WITH_EPILOGUE,
         &[
             r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 8}, "stages": 3, "async": true, "fragments": 2,
                 "stage": {"x": {"vector": 4, "pad": 4, "reduce_outside": true}, "w": {"vector": 4, "reduce_outside": true}}, "store": 4}"#,

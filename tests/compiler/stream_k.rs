@@ -13,7 +13,7 @@ use dietcode_syntax::KernelDef;
 
 use crate::common::instance::Instance;
 use crate::common::on_gpu::{Case, Library};
-use crate::common::rows::{check_unit, device, instances, kernel};
+use crate::common::rows::{DENSE_WITH_EPILOGUE, check_unit, device, instances, kernel};
 use crate::common::units;
 
 fn unit(def: &KernelDef, parameters: &str) -> CudaUnit {
@@ -35,13 +35,7 @@ fn check(source: &str, parameters: &[&str], shapes: &[&[i64]]) {
 #[test]
 fn a_dense_layer_with_an_epilogue() {
     check(
-        "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {
-            for i in 0..M { for j in 0..N {
-                let mut acc = b[j];
-                for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = acc.max(0.0) + y[i][j];
-            } }
-        }",
+        DENSE_WITH_EPILOGUE,
         &[
             r#"{"thread": {"i": 4, "j": 8}, "inner": {"i": 2, "j": 4}, "reduce": {"k": 8}, "stream": 7, "waves": 2,
                 "stage": {"x": {"vector": 4, "pad": 4, "reduce_outside": true}, "w": {"vector": 4, "reduce_outside": true}},

@@ -21,7 +21,7 @@ use crate::sketch::{Lowered, MicroKernel, Tiled};
 /// So many times slower than predicted each may be, the tile, the one with vectors across it, the one whose lanes share the sum, the tile
 /// that asks ahead and the one that packs nothing: the model's error where two are close. The nest is as slow as predicted. Asking for what
 /// is in a cache costs a few hundredths more than predicted on some CPUs (up to 0.14 with 2 MiB of second-level cache). Long rows in place
-/// are on many pages at once, which is not predicted: of `y[i][j] += x[i][k] * w[k][j]` they were 1.4 to 2.4 times as fast as panels for one
+/// are on many pages at once, which is not predicted: of `y[i][j] += x[i][k] * w[k][j]` they were 1.2 to 2.4 times as fast as panels for one
 /// row of the output, 0.8 to 1.2 times for 16 (N = 100 to 3072, AVX-512 and AVX2).
 const DOUBT: [f64; 5] = [1.5, 1.6, 1.4, 1.55, 2.0];
 
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(family(&wide, &[&[192, 128, 128]]), ["ahead"]);
     }
 
-    /// Measured from 100 columns on: 1.4 to 2.4 times as fast for one row, as fast for 12 of them, slower for 24.
+    /// Measured from 100 columns on: 1.2 to 2.4 times as fast for one row, as fast for 12 of them, slower for 24.
     #[test]
     fn few_rows_are_no_reason_to_pack() {
         let nest = "fn product(x: &[[f32; K]; M], w: &[[f32; N]; K], y: &mut [[f32; N]; M]) {

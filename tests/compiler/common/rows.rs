@@ -17,6 +17,16 @@ pub(crate) struct Row {
     pub(crate) on_gpu: &'static [&'static str],
 }
 
+/// A dense layer that begins its sum with a bias and adds to its output.
+pub(crate) const DENSE_WITH_EPILOGUE: &str =
+    "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {
+        for i in 0..M { for j in 0..N {
+            let mut acc = b[j];
+            for k in 0..K { acc += x[i][k] * w[j][k]; }
+            y[i][j] = acc.max(0.0) + y[i][j];
+        } }
+    }";
+
 pub(crate) fn kernel(source: &str) -> KernelDef {
     let found = dietcode_syntax::scan(source).expect("the source parses");
     found[0].parse().unwrap_or_else(|errors| panic!("{errors}\n{source}"))
