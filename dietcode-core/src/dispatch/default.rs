@@ -109,12 +109,12 @@ fn grown(
     let (all, doubts) = ([vec![nest], others].concat(), [vec![1.0], doubts].concat());
     let samples = samples(program, (&all, &doubts), target, range);
     let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
-    let names: Vec<String> = all.iter().map(|(micro_kernel, _)| micro_kernel.name()).collect();
+    let choices: Vec<Tree> = all.iter().map(|(micro_kernel, _)| Tree::Leaf(micro_kernel.name())).collect();
     let limits = Limits { depth: DEPTH, worth: WORTH * SAMPLES as f64, fewest: FEWEST };
-    let grower = Grower { quantities: &variables(&vars), names: &names, limits };
+    let grower = Grower { quantities: &variables(&vars), choices: &choices, limits };
     let tree = by_turns(&grower, &Samples::of(&samples, vars.len()), [NEST, TILE]);
-    let used = all.into_iter().zip(names).filter(|(_, name)| tree.leaves().any(|leaf| leaf == name));
-    (used.map(|(both, _)| both).collect(), tree)
+    let used = all.into_iter().filter(|(micro_kernel, _)| tree.leaves().any(|leaf| leaf == micro_kernel.name()));
+    (used.collect(), tree)
 }
 
 /// Shapes with logarithms that fill their space evenly, and what the model says of them: of each micro-kernel the logarithm of its time,
@@ -155,8 +155,8 @@ fn round(value: i64) -> i64 {
 /// where a nest is ahead, and a tree of all would not find them.
 fn by_turns(grower: &Grower<'_>, samples: &Samples<'_>, of: [usize; 2]) -> Tree {
     let leaf = |samples: &Samples<'_>, taken: usize| match of {
-        [_, last] if last + 1 < grower.names.len() => by_turns(grower, samples, [taken, last + 1]),
-        _ => Tree::Leaf(grower.names[taken].clone()),
+        [_, last] if last + 1 < grower.choices.len() => by_turns(grower, samples, [taken, last + 1]),
+        _ => grower.choices[taken].clone(),
     };
     grower.grow(samples, &of, grower.limits.depth, &leaf)
 }

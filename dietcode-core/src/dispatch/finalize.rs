@@ -174,14 +174,19 @@ pub(super) fn grown(tuning: &Tuning<'_>, searched: Searched<'_>, decided: &Decid
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
     let members: Vec<usize> = decided.members.iter().map(|member| member.at).collect();
+    let default = default_tree((tuning, searched.found), decided);
+    // Where all was measured, or is near to what was, that tells more than what serves any kernel.
+    let default = default.filter(|_| decided.matrix.has_far() && !device.is_estimating());
     let micro_kernels = members.iter().map(|at| &candidates[*at].micro_kernel);
     let lowered: Vec<Lowered> =
         micro_kernels.clone().map(|of| of.lowered(device.program(), device.target())).collect::<Result<_>>()?;
     let most = tuning.threads.iter().map(|setting| device.units(*setting)).max().unwrap_or(1);
     let quantities = quantities(device.program(), &lowered.iter().collect::<Vec<_>>(), most as i64);
-    let names: Vec<String> = micro_kernels.map(MicroKernel::name).collect();
-    let known = decided.matrix.known(&members, device.is_estimating());
-    let tree = fit((&vars, &quantities), &names, &labels, &known);
+    let position = |name: &str| candidates.iter().position(|candidate| candidate.micro_kernel.name() == name);
+    let of_default = |shape: &[i64]| default.as_ref().and_then(|tree| position(tree.pick(&vars, shape)));
+    let known = decided.matrix.known(&members, of_default, device.is_estimating());
+    let choices: Vec<Tree> = micro_kernels.map(|of| Tree::Leaf(of.name())).chain(default).collect();
+    let tree = fit((&vars, &quantities), &choices, &labels, &known);
     match labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
         Some((shape, name)) => Err(Error::check(format!("the decision tree does not lead {shape:?} to {name}"))),
         None => Ok(tree),
@@ -236,15 +241,19 @@ fn tuned(
 /// The tree outside of the range: what runs where nothing was tuned, if that is several micro-kernels, knows of shapes that are far off
 /// all tuned ones, such as of one row or of a long sum. Its micro-kernels come on top of those that the range has.
 fn with_default_outside(tree: Tree, (tuning, found): (&Tuning<'_>, &Found), decided: &Decided) -> Tree {
-    let Target::Cpu(target) = tuning.device.target() else { return tree };
+    match default_tree((tuning, found), decided) {
+        Some(default) => outside(tree, &Config::shape_vars(tuning.device.def()), &decided.matrix.shapes, default),
+        None => tree,
+    }
+}
+
+/// The tree that serves where nothing was tuned, if that is several micro-kernels, all of them found here, and there is a range.
+fn default_tree((tuning, found): (&Tuning<'_>, &Found), decided: &Decided) -> Option<Tree> {
+    let Target::Cpu(target) = tuning.device.target() else { return None };
     let default = Winners::default_for(tuning.device.program(), target).tree;
     let is_there = |leaf: &str| found.candidates.iter().any(|candidate| candidate.micro_kernel.name() == leaf);
     let is_known = matches!(default, Tree::Split(_)) && default.leaves().all(is_there);
-    if is_known && !decided.matrix.others().is_empty() {
-        outside(tree, &Config::shape_vars(tuning.device.def()), &decided.matrix.shapes, default)
-    } else {
-        tree
-    }
+    Some(default).filter(|_| is_known && !decided.matrix.others().is_empty())
 }
 
 /// How far the tree stays behind the best of the contestants.

@@ -34,7 +34,7 @@ const NONE: f64 = 7.0;
 pub(super) struct Known {
     /// The shape.
     pub(super) shape: Vec<i64>,
-    /// How fast each is there, in any unit; 0: it cannot be used, or nothing is known of it.
+    /// How fast each choice is there, in any unit; 0: it cannot be used, or nothing is known of it.
     pub(super) throughput: Vec<f64>,
     /// How much the shape counts.
     pub(super) weight: f64,
@@ -56,11 +56,11 @@ impl Known {
     }
 }
 
-/// The tree between names that loses least at some shapes, of equal ones by the first. Those in `labels` have what they are labelled with,
-/// whatever is lost.
+/// The tree between choices, micro-kernels or trees of such, that loses least at some shapes, of equal ones by the first. Those in `labels`
+/// have what they are labelled with, whatever is lost.
 pub(super) fn fit(
     (vars, quantities): (&[String], &[Quantity<String>]),
-    names: &[String],
+    choices: &[Tree],
     labels: &[Label<'_>],
     known: &[Known],
 ) -> Tree {
@@ -69,7 +69,8 @@ pub(super) fn fit(
         quantities.iter().map(|quantity| quantity.value(&value)).collect()
     };
     let must = |(shape, label): &Label<'_>| {
-        let costs = names.iter().map(|name| if name == label { 0.0 } else { MUST }).collect();
+        let cost = |choice: &Tree| if choice.pick(vars, shape) == *label { 0.0 } else { MUST };
+        let costs = choices.iter().map(cost).collect();
         Sample { values: values(shape), costs }
     };
     let may = |known: &Known| Sample { values: values(&known.shape), costs: known.costs() };
@@ -77,7 +78,7 @@ pub(super) fn fit(
     let weights: f64 = known.iter().map(|known| known.weight).sum();
     let fewest = (samples.len() / 64).clamp(1, FEWEST);
     let limits = Limits { depth: DEEPEST, worth: WORTH * weights, fewest };
-    Grower { quantities, names, limits }.tree(&samples)
+    Grower { quantities, choices, limits }.tree(&samples).pruned()
 }
 
 /// The tree between winners of some instances, in which each of the `labels`, the instances' shapes, has its own, of what is predicted at
@@ -97,7 +98,8 @@ pub fn predicted_tree(
         Known { shape, throughput, weight: 1.0, doubt: Known::PREDICTED }
     };
     let known: Vec<Known> = shapes.into_keys().map(known).collect();
-    fit((vars, &super::grow::variables(vars)), winners, labels, &known)
+    let winners: Vec<Tree> = winners.iter().cloned().map(Tree::Leaf).collect();
+    fit((vars, &super::grow::variables(vars)), &winners, labels, &known)
 }
 
 #[cfg(test)]
@@ -107,7 +109,8 @@ mod tests {
 
     fn fitted(labels: &[Label<'_>], known: &[Known], names: &[String]) -> Tree {
         let vars = ["M".to_owned()];
-        fit((&vars, &variables(&vars)), names, labels, known)
+        let choices: Vec<Tree> = names.iter().cloned().map(Tree::Leaf).collect();
+        fit((&vars, &variables(&vars)), &choices, labels, known)
     }
 
     fn known(m: i64, throughput: [f64; 2], doubt: f64) -> Known {

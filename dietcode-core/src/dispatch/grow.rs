@@ -41,13 +41,13 @@ pub(super) struct Limits {
     pub(super) fewest: usize,
 }
 
-/// Grows trees between names.
+/// Grows trees between choices.
 #[derive(Clone, Copy)]
 pub(super) struct Grower<'a> {
     /// What splits may be by.
     pub(super) quantities: &'a [Quantity<String>],
-    /// Of the choices.
-    pub(super) names: &'a [String],
+    /// What a leaf may have: a micro-kernel, or a tree that is known as a whole.
+    pub(super) choices: &'a [Tree],
     /// How far.
     pub(super) limits: Limits,
 }
@@ -80,7 +80,7 @@ impl<'s> Samples<'s> {
 }
 
 impl Grower<'_> {
-    /// A tree between some of the names, by their positions; of equal ones the first. `leaf` makes what stands where samples have one.
+    /// A tree between some of the choices, by their positions; of equal ones the first. `leaf` makes what stands where samples have one.
     pub(super) fn grow(
         &self,
         samples: &Samples<'_>,
@@ -111,11 +111,11 @@ impl Grower<'_> {
         if low == high { low } else { Tree::split_by(self.quantities[at].clone(), most, low, high) }
     }
 
-    /// The same between all of them, a name at each leaf.
+    /// The same between all of them, each as it stands at its leaves.
     pub(super) fn tree(&self, samples: &[Sample]) -> Tree {
         let samples = Samples::of(samples, self.quantities.len());
-        let all: Vec<usize> = (0..self.names.len()).collect();
-        let leaf = |_: &Samples<'_>, taken: usize| Tree::Leaf(self.names[taken].clone());
+        let all: Vec<usize> = (0..self.choices.len()).collect();
+        let leaf = |_: &Samples<'_>, taken: usize| self.choices[taken].clone();
         self.grow(&samples, &all, self.limits.depth, &leaf)
     }
 
@@ -236,13 +236,14 @@ pub fn grow(shape_vars: &[String], labels: &[Label<'_>]) -> Option<Tree> {
     let mut names: Vec<String> = by_shape.values().map(|name| (*name).to_owned()).collect();
     names.sort_unstable();
     names.dedup();
+    let choices: Vec<Tree> = names.iter().cloned().map(Tree::Leaf).collect();
     let sample = |(shape, name): (&&[i64], &&str)| {
         let costs = names.iter().map(|other| if other == *name { 0.0 } else { MUST }).collect();
         Sample { values: shape.to_vec(), costs }
     };
     let samples: Vec<Sample> = by_shape.iter().map(sample).collect();
     let limits = Limits { depth: 0, worth: 0.0, fewest: 1 };
-    let grower = Grower { quantities: &variables(shape_vars), names: &names, limits };
+    let grower = Grower { quantities: &variables(shape_vars), choices: &choices, limits };
     if samples.is_empty() { None } else { Some(grower.tree(&samples)) }
 }
 
@@ -322,7 +323,7 @@ mod tests {
     /// Ten shapes lose a little by the one choice, and one loses much by the other.
     #[test]
     fn a_leaf_has_what_loses_least_and_not_what_most_shapes_have() {
-        let names = ["often".to_owned(), "much".to_owned()];
+        let choices = ["often", "much"].map(|name| Tree::Leaf(name.to_owned()));
         let sample = |m: i64| {
             let costs = if m == 5 { vec![1.0, 0.0] } else { vec![0.0, 0.05] };
             Sample { values: vec![m], costs }
@@ -331,7 +332,7 @@ mod tests {
         let tree = |depth, worth| {
             let limits = Limits { depth, worth, fewest: 1 };
             let quantities = variables(&["M".to_owned()]);
-            Grower { quantities: &quantities, names: &names, limits }.tree(&samples)
+            Grower { quantities: &quantities, choices: &choices, limits }.tree(&samples)
         };
         assert_eq!(tree(0, 0.0), Tree::Leaf("much".into()));
         let exact = tree(4, 0.0);

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::fit::Known;
+use super::outside::is_around;
 use super::select::Scores;
 use crate::search::{Found, Tuning};
 
@@ -177,15 +178,40 @@ impl Matrix {
         &self.shapes[self.instances..]
     }
 
-    /// What some candidates, by their positions among what was found, reach at those; `is_estimated`: nothing can be timed.
-    pub(super) fn known(&self, candidates: &[usize], is_estimated: bool) -> Vec<Known> {
+    /// What some candidates, by their positions among what was found, reach at those, and behind them the one that `default` says of a shape,
+    /// if it does. Far off all that was measured the others count as slower by the doubt of both, so that the default loses nothing
+    /// within that. `is_estimated`: nothing can be timed.
+    pub(super) fn known(
+        &self,
+        candidates: &[usize],
+        default: impl Fn(&[i64]) -> Option<usize>,
+        is_estimated: bool,
+    ) -> Vec<Known> {
         let of = |(at, is_measured): (usize, &bool)| {
             let column = self.instances + at;
-            let throughput = candidates.iter().map(|candidate| self.score_at(*candidate, column)).collect();
-            let doubt = if *is_measured && !is_estimated { 0.0 } else { Known::PREDICTED };
-            Known { shape: self.shapes[column].clone(), throughput, weight: self.weights[column], doubt }
+            let (shape, weight) = (self.shapes[column].clone(), self.weights[column]);
+            let default = default(&shape);
+            let (doubt, slower) = match *is_measured && !is_estimated {
+                true => (0.0, 1.0),
+                false if default.is_some() && self.is_far(column) => (0.0, (-2.0 * Known::PREDICTED).exp()),
+                false => (Known::PREDICTED, 1.0),
+            };
+            let reached = candidates.iter().map(|candidate| self.score_at(*candidate, column) * slower);
+            let throughput = reached.chain(default.map(|default| self.score_at(default, column))).collect();
+            Known { shape, throughput, weight, doubt }
         };
         self.measured.iter().enumerate().map(of).collect()
+    }
+
+    /// Whether no figures were measured at a shape or around it.
+    fn is_far(&self, shape: usize) -> bool {
+        let is_near = |other: usize| self.is_measured(other) && is_around(&self.shapes[shape], &self.shapes[other]);
+        !(0..self.shapes.len()).any(is_near)
+    }
+
+    /// Whether that holds for any.
+    pub(super) fn has_far(&self) -> bool {
+        (0..self.shapes.len()).any(|shape| self.is_far(shape))
     }
 
     /// Whether figures at a shape are more than predictions.
@@ -255,6 +281,9 @@ pub(super) fn nearest(shape: &[i64], to: &[Vec<i64>]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dispatch::Tree;
+    use crate::dispatch::fit::fit;
+    use crate::dispatch::grow::variables;
 
     fn chosen(scores: &[Vec<f64>], weights: &[f64], first: &[usize], most: usize) -> Vec<usize> {
         let scores = Scores { scores, weights, tolerance: 0.02 };
@@ -294,6 +323,32 @@ mod tests {
         let best = (0..3).map(|row| regrets.mean(&[row])).fold(f64::INFINITY, f64::min);
         assert_eq!(members[0].regret, best);
         assert_eq!(members.last().unwrap().regret, 1.0);
+    }
+
+    /// A tile was measured to be ahead of the default where shapes are small, and is predicted to be ahead of it by so much elsewhere.
+    #[test]
+    fn far_off_all_that_was_measured_the_default_loses_nothing_within_the_doubt_of_both() {
+        let picks = |ahead: f64| {
+            let mut matrix = Matrix::of_rows(vec![0, 1]);
+            for m in [64, 96, 128] {
+                matrix.add(&[m], &[Some(150.0), Some(100.0)], &[], true);
+            }
+            for m in [200, 250, 2000, 3000, 4000] {
+                matrix.add(&[m], &[Some(100.0 * ahead), Some(100.0)], &[], false);
+            }
+            assert!(matrix.has_far());
+            let vars = ["M".to_owned()];
+            let choices = ["tile", "default"].map(|name| Tree::Leaf(name.to_owned()));
+            let known = matrix.known(&[0], |_| Some(1), false);
+            let tree = fit((&vars, &variables(&vars)), &choices, &[], &known);
+            [64, 250, 3000].map(|m| tree.pick(&vars, &[m]).to_owned())
+        };
+        assert_eq!(picks(1.15), ["tile", "tile", "default"]);
+        assert_eq!(picks(1.5), ["tile"; 3]);
+        let mut near = Matrix::of_rows(vec![0]);
+        near.add(&[64], &[Some(1.0)], &[], true);
+        near.add(&[128], &[Some(1.0)], &[], false);
+        assert!(!near.has_far());
     }
 
     #[test]

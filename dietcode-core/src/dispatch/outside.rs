@@ -7,6 +7,11 @@ use crate::codegen::quantity::Quantity;
 /// not differ much within that.
 const AROUND: i64 = 2;
 
+/// Whether a shape is within twice the extents of one that is known and half of them.
+pub(super) fn is_around(shape: &[i64], known: &[i64]) -> bool {
+    shape.iter().zip(known).all(|(a, b)| *a <= b.saturating_mul(AROUND) && *b <= a.saturating_mul(AROUND))
+}
+
 /// A tree for shapes within twice the extents of those that are known and half of them, and another one beyond.
 pub(super) fn outside(tree: Tree, vars: &[String], known: &[Vec<i64>], other: Tree) -> Tree {
     let bounds = vars.iter().enumerate().flat_map(|(at, var)| {
@@ -37,6 +42,8 @@ mod tests {
         let pick = |m: i64, k: i64| tree.pick(&vars, &[m, k]);
         assert_eq!([pick(1, 768), pick(6400, 768), pick(7, 384), pick(7, 1536)], ["tuned"; 4]);
         assert_eq!([pick(6401, 768), pick(7, 383), pick(1, 1_000_000), pick(0, 0)], ["other"; 4]);
+        let around = |m: i64, k: i64| known.iter().any(|known| is_around(&[m, k], known));
+        assert_eq!([around(2, 384), around(1600, 1536), around(3, 768), around(1, 383)], [true, true, false, false]);
         assert_eq!(outside(tuned.clone(), &vars, &known, tuned.clone()), tuned);
         assert_eq!(outside(tuned.clone(), &[], &known, other), tuned, "a nest of one shape");
     }

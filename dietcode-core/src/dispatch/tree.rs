@@ -90,6 +90,29 @@ impl Tree {
         if all.is_empty() { "any shape".to_owned() } else { all.join(", ") }
     }
 
+    /// The same without conditions that those before them decide.
+    pub(super) fn pruned(self) -> Tree {
+        // Of each quantity what it is above and what it is at most.
+        fn within(tree: Tree, bounds: &BTreeMap<String, [i64; 2]>) -> Tree {
+            let Tree::Split(split) = tree else { return tree };
+            let Split { condition: Condition { of, at_most }, then, otherwise } = *split;
+            let name = of.to_string();
+            let [above, most] = bounds.get(&name).copied().unwrap_or([i64::MIN, i64::MAX]);
+            if most <= at_most {
+                return within(then, bounds);
+            }
+            if above >= at_most {
+                return within(otherwise, bounds);
+            }
+            let with = |bound: [i64; 2]| bounds.clone().into_iter().chain([(name.clone(), bound)]).collect();
+            match (within(then, &with([above, at_most])), within(otherwise, &with([at_most, most]))) {
+                (then, otherwise) if then == otherwise => then,
+                (then, otherwise) => Tree::split_by(of, at_most, then, otherwise),
+            }
+        }
+        within(self, &BTreeMap::new())
+    }
+
     /// All nodes with their depths, the root's being 0; the `then` side of a split comes before its `else` side.
     pub fn nodes(&self) -> impl Iterator<Item = (usize, &Tree)> {
         let mut rest = vec![(0, self)];
@@ -209,6 +232,19 @@ mod tests {
         assert_eq!([of(1, 7), of(16, 8)], ["K <= 7, M <= 488", "7 < K, M <= 16"]);
         assert_eq!([of(17, 8), of(489, 1)], ["7 < K, 16 < M <= 488", "488 < M"]);
         assert_eq!(leaf("a").region(&vars, &[1, 1]), "any shape");
+    }
+
+    #[test]
+    fn conditions_that_others_decide_are_pruned() {
+        let leaf = |name: &str| Tree::Leaf(name.to_owned());
+        let inner = || Tree::split("M", 100, leaf("a"), Tree::split("K", 9, leaf("b"), leaf("c")));
+        let tree = Tree::split("M", 50, inner(), Tree::split("M", 200, inner(), inner()));
+        let beyond = Tree::split("K", 9, leaf("b"), leaf("c"));
+        let between = Tree::split("M", 200, inner(), beyond.clone());
+        assert_eq!(tree.pruned(), Tree::split("M", 50, leaf("a"), between));
+        let same = Tree::split("M", 50, Tree::split("M", 60, leaf("a"), leaf("b")), leaf("a"));
+        assert_eq!(same.pruned(), leaf("a"));
+        assert_eq!(beyond.clone().pruned(), beyond);
     }
 
     #[test]

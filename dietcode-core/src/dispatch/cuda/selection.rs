@@ -237,6 +237,7 @@ impl Selection {
             Known { shape: shape.clone(), throughput, weight: 1.0, doubt: Known::PREDICTED }
         };
         let known: Vec<Known> = self.sampled.iter().map(known).collect();
+        let winners: Vec<Tree> = winners.iter().cloned().map(Tree::Leaf).collect();
         fit((&self.vars, &variables(&self.vars)), &winners, &labels, &known)
     }
 
