@@ -1,7 +1,5 @@
 //! Whole searches and their finals on simulated machines, also on some that others use.
 
-mod product;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -489,6 +487,75 @@ fn where_there_may_be_few_weights_alone_say_who_they_are_and_defaults_that_win_a
     assert_eq!(selected([1.0, 1.0, 1.0, 8.0], 1), [2, 0, 2, 2]);
     let all = selected([1.0; 4], 8);
     assert_eq!((all[0], all[1], all[3]), (1, 0, 2));
+}
+
+/// A product of three sizes that was tuned for up to 256 of each: far beyond, a row, a column and a long sum are the default's.
+#[test]
+fn shapes_far_off_the_range_take_what_the_default_takes() {
+    let def = crate::testing::kernel(
+        "#[dynamic_kernel]
+        pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N {
+                let mut acc = 0.0;
+                for k in 0..K { acc += x[i][k] * w[j][k]; }
+                y[i][j] = acc;
+            } }
+        }",
+    );
+    let text = r#"{"kernel": {"source": "ops.rs", "function": "product"}, "shape": {"M": "M", "N": "N", "K": "K"},
+        "wkl_insts": [{"M": 64, "N": 64, "K": 64}], "range": {"M": [32, 256], "N": [32, 256], "K": [32, 256]}}"#;
+    let config = Config::parse("c.json", text.to_owned()).unwrap();
+    let vars = Config::shape_vars(&def);
+    let sizes = |all: &[(&str, i64)]| all.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
+    let tiled = Tiled {
+        vector: Some("j".into()),
+        register_tile: sizes(&[("i", 8), ("j", 16)]),
+        block_tile: sizes(&[("i", 64), ("j", 64), ("k", 64)]),
+        pack: vec!["w".into()],
+        ..Tiled::default()
+    };
+    let tile = tiled.micro_kernel(&frontend::program(&def), &avx512()).unwrap().0;
+    let fast = tile.name();
+    let call = move |name: &str, instance: &Instance, _: usize| {
+        let gflops = if name == fast { 150.0 } else { 100.0 };
+        Ok::<f64, Failure>(instance.flops / gflops / 1e9)
+    };
+    let device = SimulatedDevice::new(def.clone(), Target::Cpu(avx512()), Box::new(call)).timed();
+    let workload = |size: i64| {
+        let wkl: BTreeMap<String, i64> = vars.iter().map(|var| (var.clone(), size)).collect();
+        WorkloadInstance { wkl, weight: 1.0, instance: Instance::of(&def, &[size; 3]).unwrap() }
+    };
+    let workloads: Vec<WorkloadInstance> = [64, 200].map(workload).into();
+    let defaults = crate::dispatch::defaults(&device, &workloads).unwrap();
+    let default = crate::dispatch::Winners::default_for(device.program(), &avx512()).tree;
+    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+    let budget = Budget::start(device.clock(), 1e6, &stop);
+    let journal = Journal::resume(Database::in_memory(), &device, Identity { seed: 0, space_hash: String::new() });
+    let tuning = Tuning::new(Box::new(device), workloads, vec![1], defaults, budget, journal, &watch);
+    let mut tasks = [Task { tuning, proposer: enumerated([tile.clone()]), weight: 1.0, per_round: 8 }];
+    let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 0 };
+    let found = search(&mut tasks, &course).swap_remove(0).unwrap();
+    let searched = Searched { config: Some(&config), tolerance: 0.02, most: 1, space_hash: "s", found: &found };
+    let Finalized { tuned, .. } =
+        finalize(&mut tasks[0].tuning, searched, &Baselines::on_gpu(None, false), |_| ()).unwrap();
+    let of = |tree: &crate::dispatch::Tree, m, n, k| {
+        let value = |var: &String| match &**var {
+            "M" => m,
+            "N" => n,
+            _ => k,
+        };
+        tree.pick(&vars, &vars.iter().map(value).collect::<Vec<_>>()).to_owned()
+    };
+    for (m, n, k) in [(1, 1, 100_000), (2048, 1, 768), (1, 2304, 768), (1, 1, 1_000_000), (4096, 4096, 4096), (1, 4, 1)]
+    {
+        assert_eq!(of(&tuned.tree, m, n, k), of(&default, m, n, k), "{m}, {n}, {k}");
+    }
+    for size in [32, 64, 100, 256] {
+        assert_eq!(of(&tuned.tree, size, size, size), tile.name());
+    }
+    // One for the range, and all of the default.
+    let of_default: std::collections::BTreeSet<&str> = default.leaves().collect();
+    assert!(of_default.len() > 1 && tuned.micro_kernels.len() == of_default.len() + 1, "{of_default:?}");
 }
 
 #[test]
