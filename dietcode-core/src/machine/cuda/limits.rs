@@ -200,12 +200,10 @@ mod tests {
             let capability = ComputeCapability { major, minor };
             let limits = DeviceLimits::nearest(capability).unwrap();
             assert_eq!(limits.capability.to_string(), nearest);
-            match limits.in_place_of(capability) {
-                None => assert_eq!(capability.to_string(), nearest),
-                Some(told) => {
-                    assert!(told.starts_with(&format!("{capability} is not among")) && told.contains(nearest), "{told}")
-                }
-            }
+            let told = limits.in_place_of(capability);
+            assert_eq!(told.is_none(), capability.to_string() == nearest);
+            let names_both = |told: String| told.starts_with(&format!("{capability} is not")) && told.contains(nearest);
+            assert!(told.is_none_or(names_both), "{capability}");
         }
         let older = DeviceLimits::nearest(ComputeCapability { major: 6, minor: 1 }).unwrap_err();
         assert!(older.kind() == ErrorKind::Unavailable && older.to_string().contains("sm_61"), "{older}");
