@@ -166,7 +166,8 @@ pub fn open(
         Ok(facts) => {
             let (major, minor) = facts.capability;
             let capability = ComputeCapability { major, minor };
-            let limits = DeviceLimits::of(capability)?;
+            let limits = DeviceLimits::nearest(capability)?;
+            limits.in_place_of(capability).iter().for_each(|line| say(line));
             let compiler = Arc::new(CudaCompiler::find(device, capability, None)?);
             say(&format!("{} ({capability}), compiling with {}", facts.model, compiler.description()));
             let harness = CudaHarness::new(def, limits, Some(compiler), worker, Limits::default(), seed);

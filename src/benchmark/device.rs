@@ -34,7 +34,7 @@ pub(super) fn open<'a>(
     let facts = Runner::new(worker.clone(), patience).describe()?;
     problem.check_memory(facts.memory_bytes, &facts.name)?;
     let (major, minor) = facts.capability;
-    let limits = DeviceLimits::of(ComputeCapability { major, minor })?;
+    let limits = DeviceLimits::nearest(ComputeCapability { major, minor })?;
     let mut harness = CudaHarness::new(problem.def.clone(), limits, None, worker, patience, fresh_seed());
     harness.heed(interrupt);
     let library = Baselines::on_gpu(facts.cublas, false).finalists(&problem.def, &problem.instance).pop();

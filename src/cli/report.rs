@@ -320,7 +320,7 @@ mod tests {
             .iter()
             .map(|(threads, peak, clean)| {
                 let outcome = match clean {
-                    9 => Ok(Sample { seconds: vec![0.1; 9], rel_err: 0.0, nearest: None }),
+                    9 => Ok(Sample { seconds: vec![0.1; 9], rel_err: 0.0, nearest: None, conditions: Vec::new() }),
                     _ => Err(Failure::Unknown { clean: *clean, asked: 9 }),
                 };
                 let standings = vec![Standing { name: "dietcode".into(), outcome }];
@@ -371,7 +371,7 @@ mod tests {
     fn a_kernel_that_is_faster_than_the_peak_is_told() {
         let mut used = report(&[(1, 7.1, 9)]);
         let workload = workload(1e9);
-        let sample = Sample { seconds: vec![0.1], rel_err: 0.0, nearest: None };
+        let sample = Sample { seconds: vec![0.1], rel_err: 0.0, nearest: None, conditions: Vec::new() };
         let standings = vec![Standing { name: "dietcode".into(), outcome: Ok(sample) }];
         let comparison = Comparison { threads: 1, cache: Cache::Warm, standings, peak: Some(7.1) };
         used.add(&workload, &comparison, |name| Some((name.to_owned(), None)));

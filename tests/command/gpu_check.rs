@@ -213,6 +213,20 @@ fn a_run_that_is_stopped_is_not_passed_and_leaves_what_it_saw() {
     assert!(result["complete"] == false && result["failures"] == 0, "{result}");
 }
 
+/// The deadline is over when the first micro-kernel is compiled.
+#[test]
+fn a_run_that_comes_to_its_deadline_says_what_was_left_out() {
+    let place = Place::new();
+    let set = ["--device", "cuda-host", "--config", "set.json", "--deadline", "0.001", "--json", "result.json"];
+    let (status, table, said) = place.run(&set);
+    assert!(status == 1 && said.contains("the deadline of 0.001 s came before the end"), "{status}: {said}");
+    assert!(table.contains("left out: 3 of 3 micro-kernels were not checked"), "{table}");
+    assert!(table.contains("left out: not tuned: bert_dense in f32, bert_dense in tf32"), "{table}");
+    let result = place.result();
+    assert!(result["complete"] == false && result["came_to_deadline"] == true, "{result}");
+    assert_eq!((&result["failures"], result["left_out"].as_array().unwrap().len()), (&0.into(), 2));
+}
+
 #[test]
 fn what_is_missing_or_wrong_has_a_status_and_a_sentence() {
     let place = Place::new();
@@ -220,6 +234,7 @@ fn what_is_missing_or_wrong_has_a_status_and_a_sentence() {
         (&["--device", "cuda:one"][..], 2, "cuda:one"),
         (&["--device", "cpu"], 2, "cuda-host"),
         (&["--seconds", "0"], 2, "seconds"),
+        (&["--deadline", "0"], 2, "deadline"),
         (&["--device", "cuda-host", "--config", "missing.json"], 2, "missing.json"),
         (&["--device", "cuda-host", "--images", "set.json"], 2, "machine code"),
         (&["--images", "nowhere"], 2, "gpu-images"),

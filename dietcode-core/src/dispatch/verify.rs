@@ -71,7 +71,7 @@ mod tests {
         let standing = |name: &str, seconds: Option<f64>| Standing {
             name: name.into(),
             outcome: match seconds {
-                Some(s) => Ok(Sample { seconds: vec![s], rel_err: 0.0, nearest: None }),
+                Some(s) => Ok(Sample { seconds: vec![s], rel_err: 0.0, nearest: None, conditions: Vec::new() }),
                 None => Err(Failure::Timeout { seconds: 1.0 }),
             },
         };

@@ -49,5 +49,5 @@ pub use loaded_kernel::LoadedKernel;
 pub use memory::physical_memory;
 pub use protocol::{Implementation, Job, Measured, Oracle, Timing};
 pub use runner::{Limits, Runner};
-pub use sample::{Nearest, Sample, Summary};
+pub use sample::{Conditions, Nearest, Sample, Summary};
 pub use simulated::{Noise, Seconds, SimulatedDevice};

@@ -14,6 +14,20 @@ pub struct Sample {
     /// The element that comes nearest to its bound; none where nothing was compared, and on a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Nearest>,
+    /// What a GPU was like after each round, where its driver says it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Conditions>,
+}
+
+/// What a device was like when a sample had been taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// The clock of its multiprocessors in MHz.
+    pub sm_mhz: u32,
+    /// The clock of its memory in MHz.
+    pub memory_mhz: u32,
+    /// Its temperature in degrees Celsius.
+    pub celsius: u32,
 }
 
 /// An element of an output beside its bound: of all that were compared, the one whose error is the largest share of what it may be.

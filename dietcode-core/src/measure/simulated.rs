@@ -139,7 +139,7 @@ impl Device for SimulatedDevice {
             if seconds.len() < asked {
                 return Err(Failure::Unknown { clean: seconds.len(), asked });
             }
-            Ok(Sample { seconds, rel_err: 0.0, nearest: None })
+            Ok(Sample { seconds, rel_err: 0.0, nearest: None, conditions: Vec::new() })
         });
         let outcomes = outcomes.collect();
         self.measured.push((names, instance.shape.clone(), setting));

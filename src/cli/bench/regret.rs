@@ -407,7 +407,7 @@ mod tests {
         let workload = WorkloadInstance { wkl: WklInst::from([("T".to_owned(), 1)]), instance, weight: 1.0 };
         let standing = |(name, seconds): (&str, Vec<f64>)| Standing {
             name: name.to_owned(),
-            outcome: Ok(Sample { seconds, rel_err: 0.0, nearest: None }),
+            outcome: Ok(Sample { seconds, rel_err: 0.0, nearest: None, conditions: Vec::new() }),
         };
         let standings = all.into_iter().map(standing).collect();
         let comparison = Comparison { threads: 1, cache: Cache::Warm, standings, peak: None };

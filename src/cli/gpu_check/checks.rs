@@ -21,7 +21,7 @@ pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>
     let built = run.compiler.build(&units, run.stop, |done| progress.count("compiling", done, units.len()));
     let mut harness: Option<CudaHarness> = None;
     for (n, ((def, blocked), built)) in plan.checks.iter().zip(built).enumerate() {
-        if run.is_stopped() {
+        if run.is_stopped() || (run.deadline.is_half_over() && !plan.problems.is_empty()) {
             break;
         }
         let (def, _) = &plan.kernels[*def];

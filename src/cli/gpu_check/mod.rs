@@ -1,5 +1,6 @@
 //! `dietcode gpu-check`
 mod checks;
+mod deadline;
 mod embedded;
 mod images;
 mod plan;
@@ -28,6 +29,7 @@ use dietcode::{Error, Result};
 pub(super) use images::Arguments as ImagesArguments;
 pub(super) use images::run as run_images;
 
+use self::deadline::{Deadline, left_out};
 use self::plan::{Plan, Size};
 use self::result::{FORMAT, Outcome, Settings};
 use self::shapes::Shapes;
@@ -44,12 +46,12 @@ use super::tune::positive;
 /// product of matrices, cuBLAS. Where no config is named, those are the dense layer of BERT and the two products of its attention,
 /// of f32, tf32, f16 and bf16. Beside the file of --json, each measurement goes to FILE.records.jsonl as soon as it is made. Needs
 /// NVIDIA's driver, and nvcc, NVRTC or a folder of images made elsewhere (see gpu-images). Exit status 1 says that something failed
-/// or is wrong, or that the run was stopped, 3 that there is no such device.
+/// or is wrong, or that the run was stopped or came to its deadline, 3 that there is no such device.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   dietcode gpu-check --json results.json
-  dietcode gpu-check --device cuda:1 --seconds 600 --shapes full --cold-l2
+  dietcode gpu-check --device cuda:1 --seconds 600 --deadline 3600 --shapes full --cold-l2
   dietcode gpu-check --strategy enumerate
   dietcode gpu-check --images images
   dietcode gpu-check --device cuda-host --config my_set.json   a rehearsal without a GPU")]
@@ -63,6 +65,10 @@ pub(crate) struct Arguments {
     /// How long to search, all configs together; checks, finals and comparisons come on top.
     #[arg(long, value_name = "S", default_value = "120", value_parser = positive)]
     seconds: f64,
+    /// When the run ends, whatever is left: what is being measured is finished, and what was left out is said. Checks take half of
+    /// it at the most.
+    #[arg(long, value_name = "S", default_value = "600", value_parser = positive)]
+    deadline: f64,
     /// Where the candidates of a config come from: evolution (of all schedules, guided by a model), random (draws of all schedules)
     /// or enumerate (what the config and the sets list). Default: enumerate with --images, else what the config says, which is
     /// evolution if it says nothing.
@@ -122,6 +128,7 @@ struct Run<'a> {
     records: Option<PathBuf>,
     progress: Progress,
     stop: &'a AtomicBool,
+    deadline: Deadline,
     capability: ComputeCapability,
     json: &'a JsonArgument,
     tuned: Option<&'a Path>,
@@ -149,7 +156,7 @@ impl Run<'_> {
 
 const EMULATED: &str = "this was a rehearsal on the emulated device: its times mean nothing";
 
-const STOPPED: &str = "the run was stopped: that nothing failed says nothing of what was left out";
+const STOPPED: &str = "that nothing failed says nothing of what was left out";
 
 /// Runs it.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
@@ -165,12 +172,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(|e| Error::of_file(folder, "cannot be made", e))?;
     }
     let _heartbeat = Heartbeat::start();
+    let deadline = Deadline::begin(arguments.deadline, &STOP)?;
     let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
     let facts = describe(device)?;
     let size = if facts.emulated { Size::Rehearsal } else { Size::Whole };
     let (major, minor) = facts.capability;
-    let capability = ComputeCapability { major, minor };
+    let own = ComputeCapability { major, minor };
+    let limits = DeviceLimits::nearest(own)?;
+    let capability = limits.capability;
     let mut plan = Plan::read(&arguments.config, capability, size)?;
     for problem in &mut plan.problems {
         let search = &mut problem.setup.config.search;
@@ -181,36 +191,41 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         let paths = plan.problems.iter().filter_map(|problem| problem.tuned_path(folder, capability));
         check_tuned(&paths.collect::<Vec<_>>())?;
     }
-    let compiler = Arc::new(CudaCompiler::find(device, capability, images)?);
+    let compiler = Arc::new(CudaCompiler::find(device, own, images)?);
     finish_first();
     records.as_ref().map(|path| Database::create(path)).transpose()?;
     let mut run = Run {
         device,
         seed,
-        limits: DeviceLimits::of(capability)?,
+        limits,
         facts: facts.clone(),
         compiler: Arc::clone(&compiler),
         plan: &plan,
         records,
         progress: Progress::new(arguments.seconds),
         stop: &STOP,
+        deadline,
         capability,
         json: &arguments.json,
         tuned: arguments.tuned.as_deref(),
         cold: arguments.cold_l2,
     };
-    run.progress.say(&format!("{} ({capability}), compiling with {}", facts.model, compiler.description()));
+    run.progress.say(&format!("{} ({own}), compiling with {}", facts.model, compiler.description()));
+    limits.in_place_of(own).iter().for_each(|line| run.progress.say(line));
     let mut outcome = outcome(arguments, seed, facts, &compiler);
     let measured = measure(&mut run, arguments, &mut outcome);
     // What goes wrong takes nothing from what was seen before.
-    outcome.complete = measured.is_ok() && !run.is_stopped();
+    outcome.left_out = left_out(&plan, &outcome);
+    outcome.came_to_deadline =
+        run.deadline.has_passed() || (measured.is_ok() && !run.is_stopped() && !outcome.left_out.is_empty());
+    outcome.complete = measured.is_ok() && !run.is_stopped() && outcome.left_out.is_empty();
     run.progress.finish();
     outcome.sum_up();
     arguments.json.write(&outcome)?;
     arguments.json.print(&table::text(&outcome))?;
     measured?;
     match outcome.failures {
-        0 if !outcome.complete => Err(Error::check(STOPPED)),
+        0 if !outcome.complete => Err(Error::check(format!("{}: {STOPPED}", outcome.ended_by()))),
         0 => Ok(()),
         n => Err(Error::check(format!("{n} checks or measurements failed on {device}"))),
     }
@@ -237,11 +252,14 @@ fn outcome(arguments: &Arguments, seed: u64, facts: DeviceFacts, compiler: &Cuda
         date: today(),
         time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
         complete: false,
+        left_out: Vec::new(),
+        came_to_deadline: false,
         note: facts.emulated.then_some(EMULATED),
         settings: Settings {
             device: arguments.device.clone(),
             configs: arguments.config.iter().map(|path| path.display().to_string()).collect(),
             seconds: arguments.seconds,
+            deadline: arguments.deadline,
             strategy: arguments.strategy().ok().flatten().map(Strategy::name),
             // Where it stood on that machine says nothing of the result.
             images: arguments.images.as_ref().and_then(|path| path.file_name()).map(|name| name.display().to_string()),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use dietcode::core::config::WklInst;
 use dietcode::core::machine::cuda::KernelReport;
 use dietcode::core::measure::cuda::DeviceFacts;
-use dietcode::core::measure::{Failure, Summary};
+use dietcode::core::measure::{Conditions, Failure, Summary};
 use dietcode::core::reference::Arithmetic;
 use serde::Serialize;
 
@@ -21,8 +21,12 @@ pub(super) struct Outcome {
     pub(super) date: String,
     /// Seconds since 1970, at the start.
     pub(super) time: u64,
-    /// Whether nothing was left out because the run was stopped.
+    /// Whether nothing was left out because the run was stopped or came to its deadline.
     pub(super) complete: bool,
+    /// What was, a sentence for each part.
+    pub(super) left_out: Vec<String>,
+    /// Whether that was for want of time.
+    pub(super) came_to_deadline: bool,
     /// What a reader must know first: that times of an emulator mean nothing.
     pub(super) note: Option<&'static str>,
     pub(super) settings: Settings,
@@ -47,6 +51,7 @@ pub(super) struct Settings {
     pub(super) device: String,
     pub(super) configs: Vec<String>,
     pub(super) seconds: f64,
+    pub(super) deadline: f64,
     /// Where candidates come from, whatever the configs say; null: from where each says.
     pub(super) strategy: Option<&'static str>,
     pub(super) images: Option<String>,
@@ -137,6 +142,8 @@ pub(super) struct Entry {
     pub(super) seconds: Option<Summary>,
     pub(super) gflops: Option<Summary>,
     pub(super) rel_err: Option<f64>,
+    /// Clocks and temperature after each sample, where the driver says them.
+    pub(super) conditions: Vec<Conditions>,
     pub(super) failure: Option<Failure>,
 }
 
@@ -149,6 +156,14 @@ impl Compared {
 }
 
 impl Outcome {
+    /// What ended a run that is not complete.
+    pub(super) fn ended_by(&self) -> String {
+        match self.came_to_deadline {
+            true => format!("the deadline of {} s came before the end", self.settings.deadline),
+            false => "the run was stopped".to_owned(),
+        }
+    }
+
     /// Counts failures, and notes the best.
     pub(super) fn sum_up(&mut self) {
         let compile = self.micro_kernels.iter().filter(|m| m.compile_failure.is_some()).count();

@@ -47,8 +47,12 @@ fn heading(outcome: &Outcome) -> String {
     if let Some(why) = &device.no_cublas {
         text += &format!("no comparison with cuBLAS: {why}\n");
     }
+    if let Some(why) = &device.no_conditions {
+        text += &format!("samples are without clocks and temperature: {why}\n");
+    }
     if !outcome.complete {
-        text += "the run was stopped: not all was checked and measured\n";
+        text += &format!("{}: not all was checked and measured\n", outcome.ended_by());
+        outcome.left_out.iter().for_each(|sentence| text += &format!("  left out: {sentence}\n"));
     }
     text
 }

@@ -26,7 +26,8 @@ pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -
         if run.is_stopped() {
             break;
         }
-        let left = (seconds + beside - start.elapsed().as_secs_f64()).max(1.0);
+        // What is found is compared afterwards, for which there is as much time at the least.
+        let left = (seconds + beside - start.elapsed().as_secs_f64()).min(run.deadline.left() / 2.0).max(1.0);
         let share = left / (problems.len() - n) as f64;
         run.progress.say(&format!("tuning {} in {}: {share:.1} s", problem.name, problem.precision));
         let def = &problem.setup.def;
@@ -167,6 +168,7 @@ fn compared(problem: &Problem, default: &str, finalized: &Finalized) -> Vec<Comp
                 seconds: sample.map(Sample::seconds),
                 gflops: sample.map(|sample| sample.gflops(flops)),
                 rel_err: sample.map(|sample| sample.rel_err),
+                conditions: sample.map_or_else(Vec::new, |sample| sample.conditions.clone()),
                 failure,
             })
         };

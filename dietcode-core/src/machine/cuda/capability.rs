@@ -29,6 +29,12 @@ impl ComputeCapability {
         10 * self.major + self.minor
     }
 
+    /// That of a name as nvcc writes it, also one that is not known.
+    pub(super) fn named(text: &str) -> Option<ComputeCapability> {
+        let number: u32 = text.strip_prefix("sm_")?.parse().ok()?;
+        Some(ComputeCapability { major: number / 10, minor: number % 10 }).filter(|read| read.to_string() == text)
+    }
+
     /// All that are known, oldest first, as a person would list them.
     pub fn known() -> String {
         let names: Vec<String> = DEVICES.iter().map(|device| device.capability.to_string()).collect();
@@ -40,8 +46,8 @@ impl FromStr for ComputeCapability {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<ComputeCapability> {
-        let known = DEVICES.iter().map(|device| device.capability).find(|known| known.to_string() == text);
-        known.ok_or_else(|| {
+        let is_known = |named: &ComputeCapability| DEVICES.iter().any(|device| device.capability == *named);
+        ComputeCapability::named(text).filter(is_known).ok_or_else(|| {
             Error::input(format!("`{text:.40}` is not a known CUDA device: expected one of {}", Self::known()))
         })
     }

@@ -63,6 +63,28 @@ impl DeviceLimits {
         })
     }
 
+    /// Those of a device that may be newer than the table: its own, or else those of the newest that is known and not newer than it.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) for one that is older than all in the table.
+    pub fn nearest(capability: ComputeCapability) -> Result<&'static DeviceLimits> {
+        let not_newer = DEVICES.iter().rfind(|device| device.capability <= capability);
+        not_newer.map_or_else(|| DeviceLimits::of(capability), Ok)
+    }
+
+    /// What a person is told where these are the [`nearest`](DeviceLimits::nearest) to a device, and not its own.
+    pub fn in_place_of(&self, capability: ComputeCapability) -> Option<String> {
+        (capability != self.capability).then(|| {
+            format!(
+                "{capability} is not among the known devices ({}): code is compiled for it, with limits and model of {}, the nearest \
+                 older one",
+                ComputeCapability::known(),
+                self.capability
+            )
+        })
+    }
+
     /// What a block that uses so many bytes of shared memory is given, with the system's part.
     pub fn shared_allocation(&self, bytes: u64) -> u64 {
         let used = bytes.saturating_add(self.shared_reserved_per_block.into());
@@ -168,5 +190,22 @@ mod tests {
         let error = DeviceLimits::of(ComputeCapability { major: 6, minor: 1 }).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.to_string().contains("sm_61") && error.to_string().contains("sm_75, sm_80"), "{error}");
+    }
+
+    #[test]
+    fn a_device_newer_than_the_table_has_the_limits_of_the_nearest_older_one() {
+        for (major, minor, nearest) in
+            [(8, 0, "sm_80"), (8, 7, "sm_86"), (9, 0, "sm_90"), (10, 3, "sm_100"), (12, 0, "sm_100")]
+        {
+            let capability = ComputeCapability { major, minor };
+            let limits = DeviceLimits::nearest(capability).unwrap();
+            assert_eq!(limits.capability.to_string(), nearest);
+            let told = limits.in_place_of(capability);
+            assert_eq!(told.is_none(), capability.to_string() == nearest);
+            let names_both = |told: String| told.starts_with(&format!("{capability} is not")) && told.contains(nearest);
+            assert!(told.is_none_or(names_both), "{capability}");
+        }
+        let older = DeviceLimits::nearest(ComputeCapability { major: 6, minor: 1 }).unwrap_err();
+        assert!(older.kind() == ErrorKind::Unavailable && older.to_string().contains("sm_61"), "{older}");
     }
 }

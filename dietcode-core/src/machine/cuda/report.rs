@@ -129,7 +129,7 @@ impl Kernel {
 fn entry(info: &str) -> Option<(String, ComputeCapability)> {
     let rest = info.trim().strip_prefix("Compiling entry function '")?;
     let (symbol, rest) = rest.split_once("' for '")?;
-    Some((symbol.to_owned(), rest.strip_suffix('\'')?.parse().ok()?))
+    Some((symbol.to_owned(), ComputeCapability::named(rest.strip_suffix('\'')?)?))
 }
 
 /// Reads `16 bytes stack frame, 12 bytes spill stores, 12 bytes spill loads`.

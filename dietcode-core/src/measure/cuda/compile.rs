@@ -1,6 +1,7 @@
 //! Compiles micro-kernels for a device, many at a time: with nvcc where there is one, else with NVRTC, else from a folder of
 //! images that were made on another machine; for the emulated device with a C++ compiler.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -12,6 +13,7 @@ use super::{CudaDevice, nvrtc};
 use crate::codegen::cuda::CudaUnit;
 use crate::codegen::cuda::headers::{self, DEVICE_HEADERS, HOST_HEADERS};
 use crate::doing::doing;
+use crate::hash::hash_of;
 use crate::machine::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc, Nvdisasm};
 use crate::measure::Failure;
 use crate::measure::builder::{run_compiler, unwritable};
@@ -28,6 +30,16 @@ pub struct CudaCompiler {
     folder: Scratch,
     /// How many files there are in it.
     files: AtomicUsize,
+    /// What was made, by a hash of its source: a micro-kernel that is checked and tried in a search later is compiled once.
+    made: Mutex<HashMap<String, Output>>,
+}
+
+/// What a compiler made of a source.
+#[derive(Clone, Debug)]
+struct Output {
+    image: PathBuf,
+    report: Vec<KernelReport>,
+    toolchain: String,
 }
 
 /// What there is to compile with.
@@ -107,15 +119,15 @@ impl CudaCompiler {
         let no_folder = |e| Error::unavailable("cannot make a folder for compiled candidates").caused_by(e);
         let folder = Scratch::new()?;
         headers::write(folder.path(), HOST_HEADERS).map_err(no_folder)?;
-        Ok(CudaCompiler { how, images, capability, folder, files: AtomicUsize::new(0) })
+        Ok(CudaCompiler { how, images, capability, folder, files: AtomicUsize::new(0), made: Mutex::default() })
     }
 
-    /// The limits of the device.
+    /// The limits of the device, or of the nearest older one that is known.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Unavailable`] if they are not known.
+    /// As [`DeviceLimits::nearest`].
     pub fn limits(&self) -> Result<&'static DeviceLimits> {
-        DeviceLimits::of(self.capability)
+        DeviceLimits::nearest(self.capability)
     }
 
     /// What it compiles with, for people.
@@ -173,16 +185,25 @@ impl CudaCompiler {
         }
     }
 
-    /// Compiles all but those that were made elsewhere into one image.
+    /// Compiles all but those that were made before, here or elsewhere, into one image.
     fn build_as_one(&self, units: &[CudaUnit]) -> Result<Vec<Built>, Failure> {
-        let images = units.iter().map(|unit| self.image(unit)).collect::<Result<Vec<_>, Failure>>()?;
+        let images = units.iter().map(|unit| self.found(unit)).collect::<Result<Vec<_>, Failure>>()?;
         let fresh = units.iter().zip(&images).filter(|(_, image)| image.is_none());
         let mut compiled = self.compile(&fresh.map(|(unit, _)| unit).collect::<Vec<_>>())?.into_iter();
-        Ok(images.into_iter().filter_map(|image| image.or_else(|| compiled.next())).collect())
+        let built: Vec<Built> = images.into_iter().filter_map(|image| image.or_else(|| compiled.next())).collect();
+        let made = built.iter().map(|Built { unit, image, report, toolchain }| {
+            let output = Output { image: image.clone(), report: report.clone(), toolchain: toolchain.clone() };
+            (hash_of([&unit.source]), output)
+        });
+        lock(&self.made).extend(made);
+        Ok(built)
     }
 
-    /// What was made elsewhere of a unit.
-    fn image(&self, unit: &CudaUnit) -> Result<Option<Built>, Failure> {
+    /// What was made of a unit before.
+    fn found(&self, unit: &CudaUnit) -> Result<Option<Built>, Failure> {
+        if let Some(Output { image, report, toolchain }) = lock(&self.made).get(&hash_of([&unit.source])).cloned() {
+            return Ok(Some(Built { unit: unit.clone(), image, report, toolchain }));
+        }
         let found = self.images.as_ref().and_then(|images| images.find(&unit.source, self.capability));
         let built = |(Compiled { image, report }, made): (Compiled, &Made)| -> Result<Built, Failure> {
             let image = self.kept(&unit.name, &image)?;
@@ -310,10 +331,12 @@ mod tests {
     /// What a compiler says of a kernel does not depend on those beside it, and none fails for another's fault.
     #[test]
     fn kernels_are_compiled_together_and_reported_apart() {
-        let nvcc = CudaCompiler::nvcc(capability()).expect("`cargo xtask toolkit` installs nvcc");
+        // Each knows what it has compiled.
+        let nvcc = || CudaCompiler::nvcc(capability()).expect("`cargo xtask toolkit` installs nvcc");
         let units = [unit(), unit_of(4), unit_of(8)];
-        let alone = units.each_ref().map(|unit| nvcc.build_one(unit).unwrap());
-        let together: Vec<Built> = nvcc.build_together(&units).into_iter().map(Result::unwrap).collect();
+        let [separate, joined, refusing] = [nvcc(), nvcc(), nvcc()];
+        let alone = units.each_ref().map(|unit| separate.build_one(unit).unwrap());
+        let together: Vec<Built> = joined.build_together(&units).into_iter().map(Result::unwrap).collect();
         assert!(together.iter().all(|built| built.image == together[0].image), "by one run");
         for (alone, together) in alone.iter().zip(&together) {
             assert_eq!((&alone.unit, &alone.report), (&together.unit, &together.report));
@@ -321,7 +344,7 @@ mod tests {
         assert!(alone[1].report != alone[2].report, "they differ");
         let broken = CudaUnit { source: "missing;\n".into(), ..unit() };
         let [first, second, third] = units;
-        let mut built = nvcc.build_together(&[first, broken, second, third]);
+        let mut built = refusing.build_together(&[first, broken, second, third]);
         let failure = built.remove(1).unwrap_err().to_string();
         assert!(failure.contains("missing"), "{failure}");
         let reports: Vec<_> = built.into_iter().map(|built| built.unwrap().report).collect();
@@ -352,5 +375,7 @@ mod tests {
         assert!(built[1].is_ok(), "{built:?}");
         let stopped = host.build(&[unit()], &AtomicBool::new(true), |_| ());
         assert!(stopped[0].is_err());
+        let again = host.build_one(&unit()).unwrap();
+        assert_eq!(built[1].as_ref().unwrap().image, again.image, "it is compiled once");
     }
 }

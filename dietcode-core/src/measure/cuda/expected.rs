@@ -17,8 +17,12 @@ use crate::measure::Instance;
 use crate::measure::inputs;
 use crate::reference::{self, Arithmetic, Tensors};
 
-/// So many elements are computed, at most; each takes as many steps as there are terms in its sum.
+/// So many elements are computed of a large output; each takes as many steps as there are terms in its sum.
 const SAMPLE: usize = 1024;
+
+/// An output of no more elements, whose sums have no more terms together, is computed as a whole.
+const WHOLE: i64 = 1 << 16;
+const WHOLE_TERMS: i64 = 1 << 22;
 
 /// Elements of an output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,9 +53,11 @@ impl Expectation {
         let _doing = doing(format!("computing the reference of `{}` at shape {:?}", def.name, instance.shape));
         let shape = names(def).zip(instance.shape.iter().copied()).collect::<BTreeMap<Name, i64>>();
         let tensors = inputs(def, instance, seed);
-        let extents = spatial_extents(def, instance);
-        let written = extents.iter().product::<i64>() as usize;
-        let iterations = sample(&extents, SAMPLE, seed);
+        let spatial = extents(def, instance, Role::Spatial);
+        let terms =
+            extents(def, instance, Role::Reduce).iter().fold(1, |terms: i64, extent| terms.saturating_mul(*extent));
+        let written = spatial.iter().product::<i64>() as usize;
+        let iterations = sample(&spatial, most(written, terms), seed);
         let mut expected = Expectation { written, at: vec![], values: vec![], bounds: vec![] };
         for arithmetic in arithmetic {
             let parts: Vec<_> = iterations
@@ -74,9 +80,10 @@ pub(super) fn names(def: &KernelDef) -> impl Iterator<Item = Name> {
     def.shape_vars.iter().map(|var| Name::from(&*var.name))
 }
 
-fn spatial_extents(def: &KernelDef, instance: &Instance) -> Vec<i64> {
-    let spatial = def.loops.iter().filter(|l| l.role == Role::Spatial);
-    spatial.map(|l| l.extent.evaluate(|name| def.value_at(&instance.shape, name)).unwrap_or(0)).collect()
+/// Of the loops of a role.
+fn extents(def: &KernelDef, instance: &Instance, role: Role) -> Vec<i64> {
+    let loops = def.loops.iter().filter(|l| l.role == role);
+    loops.map(|l| l.extent.evaluate(|name| def.value_at(&instance.shape, name)).unwrap_or(0)).collect()
 }
 
 /// The tensors as a worker makes them, rounded to their element types.
@@ -91,6 +98,13 @@ fn inputs(def: &KernelDef, instance: &Instance, seed: u64) -> Tensors {
         }
     };
     (0..def.params.len()).map(|param| (Name::from(&*def.params[param].name), tensor(param))).collect()
+}
+
+/// How many elements are computed of so many, whose sums have so many terms each.
+fn most(written: usize, terms: i64) -> usize {
+    let elements = i64::try_from(written).unwrap_or(i64::MAX);
+    let is_moderate = elements <= WHOLE && elements.saturating_mul(terms) <= WHOLE_TERMS;
+    if is_moderate { written } else { SAMPLE }
 }
 
 /// All iterations if they are few, else some: corners and edges more often than others, since tiles hang over there.
@@ -111,6 +125,12 @@ fn sample(extents: &[i64], most: usize, seed: u64) -> Vec<Vec<i64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moderate_output_is_compared_whole() {
+        assert_eq!([(256 * 256, 64), (7, 300_000), (0, 9)].map(|(n, terms)| most(n, terms)), [256 * 256, 7, 0]);
+        assert_eq!([(256 * 257, 1), (4096, 1025), (7, i64::MAX)].map(|(n, terms)| most(n, terms)), [SAMPLE; 3]);
+    }
 
     #[test]
     fn a_small_output_is_sampled_as_a_whole_and_a_large_one_within_its_extents() {

@@ -1,6 +1,7 @@
 //! What a device says of itself, and what the driver's tool says of it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CudaDevice;
 use super::cublas::CuBlas;
+use super::nvml::{LIBRARY, Nvml};
 use crate::machine::output_limited;
 use crate::runtime::cuda::Device;
 
@@ -44,6 +46,9 @@ pub struct DeviceFacts {
     pub cublas: Option<i32>,
     /// Why there is none.
     pub no_cublas: Option<String>,
+    /// Why samples are without clocks and temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_conditions: Option<String>,
     /// What `nvidia-smi` says at this moment: the driver, clocks, power, temperature. Empty where it is not there.
     pub nvidia_smi: BTreeMap<String, String>,
 }
@@ -67,7 +72,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 impl DeviceFacts {
     /// Queries a device.
-    pub(super) fn of(device: &Device, cublas: &Result<CuBlas, String>) -> DeviceFacts {
+    pub(super) fn of(
+        device: &Device,
+        cublas: &Result<CuBlas, String>,
+        nvml: &Result<Option<Nvml>, String>,
+    ) -> DeviceFacts {
         let limits = device.limits();
         let context = device.stream().map(|stream| stream.context());
         let ask = |attribute| context.and_then(|context| context.attribute(attribute).ok());
@@ -86,6 +95,7 @@ impl DeviceFacts {
             driver_cuda: context.and_then(|_| driver_version()),
             cublas: cublas.as_ref().ok().map(|library| library.version),
             no_cublas: cublas.as_ref().err().cloned(),
+            no_conditions: nvml.as_ref().err().cloned(),
             nvidia_smi: context.map_or_else(BTreeMap::new, |context| nvidia_smi(context)),
         }
     }
@@ -99,18 +109,31 @@ fn driver_version() -> Option<String> {
     (status == sys::CUresult::CUDA_SUCCESS).then(|| format!("{}.{}", version / 1000, version % 1000 / 10))
 }
 
-/// One answer for each question. The device is named by its identifier: the tool counts devices that this process does not see.
-fn nvidia_smi(context: &CudaContext) -> BTreeMap<String, String> {
-    let Ok(uuid) = context.uuid() else { return BTreeMap::new() };
+/// The name of a device among all of the machine, also those that this process does not see.
+fn identifier(context: &CudaContext) -> Option<String> {
+    let uuid = context.uuid().ok()?;
     let hex: Vec<String> = uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
-    let id = format!(
+    Some(format!(
         "GPU-{}-{}-{}-{}-{}",
         hex[..4].concat(),
         hex[4..6].concat(),
         hex[6..8].concat(),
         hex[8..10].concat(),
         hex[10..].concat()
-    );
+    ))
+}
+
+/// NVML for a device; none for the emulated one.
+pub(super) fn nvml(device: &Device) -> Result<Option<Nvml>, String> {
+    let Some(stream) = device.stream() else { return Ok(None) };
+    let id = identifier(stream.context())
+        .ok_or("the driver does not say the device's identifier, by which NVML is asked")?;
+    Nvml::load(Path::new(LIBRARY), &id).map(Some)
+}
+
+/// One answer for each question. The device is named by its identifier: the tool counts devices that this process does not see.
+fn nvidia_smi(context: &CudaContext) -> BTreeMap<String, String> {
+    let Some(id) = identifier(context) else { return BTreeMap::new() };
     let mut command = Command::new("nvidia-smi");
     command.arg(format!("--id={id}")).arg(format!("--query-gpu={}", QUERY.join(","))).arg("--format=csv,noheader");
     let Ok(Some(output)) = output_limited(&mut command, PATIENCE) else { return BTreeMap::new() };

@@ -253,7 +253,12 @@ impl Device for CudaHarness {
         let outcome = |implementation: &Implementation| match implementation {
             Implementation::Launched { call, seconds: Some(seconds), .. } => {
                 let rel_err = checked.get(&key(call)).cloned().unwrap_or(Err(Failure::Stopped))?;
-                Ok(Sample { seconds: vec![*seconds; timing.rounds.max(1)], rel_err, nearest: None })
+                Ok(Sample {
+                    seconds: vec![*seconds; timing.rounds.max(1)],
+                    rel_err,
+                    nearest: None,
+                    conditions: Vec::new(),
+                })
             }
             _ => Err(Failure::Load { message: "it cannot be estimated".into() }),
         };

@@ -5,7 +5,7 @@
 //!              nvcc, NVRTC,        reference of a             ├─ tensors   guarded, poisoned, several sets in turn
 //!              an image made       sample of elements         ├─ loaded    micro-kernels, cuBLAS
 //!              elsewhere                                      ├─ check     every element written, the sample within bounds
-//!                                                             └─ timer     events around batches of launches
+//!                                                             └─ timer     events around batches of launches, clocks and temperature
 //! ```
 //!
 //! The worker alone has the device: a kernel that brings down the driver's context, or does not end, takes a worker with it
@@ -21,6 +21,7 @@ mod images;
 mod launched;
 mod libraries;
 mod loaded;
+mod nvml;
 pub mod nvrtc;
 mod tensors;
 mod timer;

@@ -20,6 +20,13 @@ const MOST_LAUNCHES: usize = 2000;
 /// A sample takes at least so long: an event is a thousandth of it.
 const SAMPLE_SECONDS: f64 = 200e-6;
 
+/// Clocks are looked at over so long, which is longer than the driver takes to change them by a step; so often at the most; and they are
+/// steady if so many times in succession differ by no more than this share.
+const WINDOW_SECONDS: f64 = 20e-3;
+const MOST_WINDOWS: usize = 50;
+const ALIKE: usize = 4;
+const STEADY: f64 = 0.005;
+
 /// So many launches make a sample with a cold cache.
 const COLD_LAUNCHES: usize = 10;
 
@@ -43,6 +50,20 @@ impl Timer {
             }
         };
         Ok(Timer { device: device.clone(), events, flush: None, l2_bytes })
+    }
+
+    /// Launches until the clocks are steady, which the times of windows of launches show, or for [`MOST_WINDOWS`] windows. The first
+    /// launch is in none: it loads code. Nothing of it on the emulated device.
+    pub(super) fn warm_up(&self, launch: &mut dyn FnMut() -> Result<(), Trouble>) -> Result<(), Trouble> {
+        if self.events.is_none() {
+            return Ok(());
+        }
+        launch()?;
+        let one = self.batch(1, launch)?;
+        let launches = (WINDOW_SECONDS / one.max(1e-9)).ceil().clamp(1.0, MOST_LAUNCHES as f64) as usize;
+        // Of a launch that is longer than a window there are fewer.
+        let most = (MOST_WINDOWS as f64 * WINDOW_SECONDS / one.max(WINDOW_SECONDS)).ceil() as usize;
+        settle(most, || self.batch(launches, launch)).map(|_| ())
     }
 
     /// How many launches make a sample; what is returned with it is the time of one. The emulator's times mean nothing: there
@@ -119,6 +140,21 @@ impl Timer {
     }
 }
 
+/// Takes figures until the last [`ALIKE`] differ by less than [`STEADY`], or `most` are taken; how many were.
+fn settle<E>(most: usize, mut figure: impl FnMut() -> Result<f64, E>) -> Result<usize, E> {
+    let mut figures = Vec::new();
+    while figures.len() < most {
+        figures.push(figure()?);
+        if let Some(last) = figures.len().checked_sub(ALIKE).map(|first| &figures[first..]) {
+            let (least, largest) = last.iter().fold((f64::MAX, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
+            if largest < least * (1.0 + STEADY) {
+                break;
+            }
+        }
+    }
+    Ok(figures.len())
+}
+
 /// What the driver says where only a kernel can be the reason.
 pub(super) fn driver(error: DriverError) -> Trouble {
     Trouble::Lost(Failure::Launch { message: error.to_string() })
@@ -138,4 +174,26 @@ pub(super) fn copies(device: &Device) -> Result<Option<(u64, Vec<f64>)>, Trouble
     timer.batch(2, &mut copy)?;
     let seconds = (0..REPEATS).map(|_| timer.sample(1, Cache::Warm, &mut copy)).collect::<Result<_, _>>()?;
     Ok(Some((bytes, seconds)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::settle;
+
+    #[test]
+    fn a_device_is_warm_when_its_times_are_steady_and_it_is_not_waited_for_without_end() {
+        assert_eq!(settle(50, || Ok::<f64, ()>(1.0)), Ok(4), "as few as show it");
+        // Clocks rise: times fall from 2 to 1, by half of what is left each time.
+        let mut left = 2.0;
+        let mut falling = || {
+            left /= 2.0;
+            Ok::<f64, ()>(1.0 + left)
+        };
+        let taken = settle(50, &mut falling).unwrap();
+        assert!((8..20).contains(&taken), "{taken}");
+        assert_eq!(settle(2, || Ok::<f64, ()>(1.0)), Ok(2), "there are no more than were asked for");
+        let mut flips = [1.0, 1.1].into_iter().cycle();
+        assert_eq!(settle(50, || Ok::<f64, ()>(flips.next().unwrap())), Ok(50));
+        assert_eq!(settle(50, || Err(7)), Err(7));
+    }
 }

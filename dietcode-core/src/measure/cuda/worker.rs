@@ -1,10 +1,13 @@
 //! Checks and times implementations on the device that this process has.
 
+use std::time::{Duration, Instant};
+
 use super::cublas::CuBlas;
 use super::loaded::{Loaded, Modules};
+use super::nvml::Nvml;
 use super::tensors::Tensors;
 use super::timer::{Timer, copies};
-use super::{CudaDevice, DeviceFacts, check};
+use super::{CudaDevice, DeviceFacts, check, facts};
 use crate::Result;
 use crate::measure::protocol::{Event, Request};
 use crate::measure::turns::by_turns;
@@ -18,6 +21,9 @@ pub(in crate::measure) struct DeviceWorker<'a> {
     linked: &'a dyn Linked,
     facts: DeviceFacts,
     cublas: Result<CuBlas, String>,
+    nvml: Result<Option<Nvml>, String>,
+    /// When something was timed last: a device that rests lowers its clocks.
+    timed: Option<Instant>,
     modules: Modules,
     prepared: Kept<Prepared>,
 }
@@ -35,6 +41,9 @@ const MOST_SETS: usize = 64;
 /// However short the launches, a comparison ends after so many rounds, unless more were asked for.
 const MOST_ROUNDS: usize = 200;
 
+/// A device that has rested for so long is warmed up again.
+const COOLING: Duration = Duration::from_secs(1);
+
 impl<'a> DeviceWorker<'a> {
     /// Opens the device.
     ///
@@ -46,10 +55,20 @@ impl<'a> DeviceWorker<'a> {
             CudaDevice::Cuda(_) => CuBlas::load(),
             CudaDevice::Emulated => Err("cuBLAS does not run on the emulated device".into()),
         };
-        let facts = DeviceFacts::of(&opened, &cublas);
+        let nvml = facts::nvml(&opened);
+        let facts = DeviceFacts::of(&opened, &cublas, &nvml);
         // Instances stay prepared in a quarter of the device's memory.
         let prepared = Kept::new(facts.memory_bytes / 4);
-        Ok(DeviceWorker { device: opened, linked, facts, cublas, modules: Modules::default(), prepared })
+        Ok(DeviceWorker {
+            device: opened,
+            linked,
+            facts,
+            cublas,
+            nvml,
+            timed: None,
+            modules: Modules::default(),
+            prepared,
+        })
     }
 
     fn measure(&mut self, job: &Job, tell: Tell<'_>) -> Result<Event, Trouble> {
@@ -79,11 +98,19 @@ impl<'a> DeviceWorker<'a> {
         let outcomes = match job.timing.rounds {
             0 => checked
                 .into_iter()
-                .map(|c| c.map(|(_, rel_err)| Sample { seconds: vec![], rel_err, nearest: None }))
+                .map(|c| {
+                    c.map(|(_, rel_err)| Sample { seconds: vec![], rel_err, nearest: None, conditions: Vec::new() })
+                })
                 .collect(),
             _ => {
                 prepared.rotate(&self.device, self.facts.l2_bytes, job)?;
-                time(&self.device, self.facts.l2_bytes, tell, &mut prepared.sets, &checked, &job.timing)?
+                let is_cold = self.timed.is_none_or(|timed| timed.elapsed() > COOLING);
+                let mut timer = Timer::new(&self.device, self.facts.l2_bytes)?;
+                let nvml = self.nvml.as_ref().ok().and_then(Option::as_ref);
+                let outcomes =
+                    time(&self.device, (&mut timer, is_cold, nvml), tell, &mut prepared.sets, &checked, &job.timing)?;
+                self.timed = Some(Instant::now());
+                outcomes
             }
         };
         self.prepared.put(job, prepared);
@@ -94,7 +121,9 @@ impl<'a> DeviceWorker<'a> {
 impl Worker for DeviceWorker<'_> {
     fn answer(&mut self, request: &Request, tell: Tell<'_>) -> Result<Event, Trouble> {
         match request {
-            Request::Describe => Ok(Event::Described(Box::new(DeviceFacts::of(&self.device, &self.cublas)))),
+            Request::Describe => {
+                Ok(Event::Described(Box::new(DeviceFacts::of(&self.device, &self.cublas, &self.nvml))))
+            }
             Request::Copy => {
                 let (bytes, seconds) = copies(&self.device)?.unwrap_or_default();
                 Ok(Event::Copied(seconds.iter().map(|s| 2.0 * bytes as f64 / s).collect()))
@@ -141,16 +170,15 @@ impl Prepared {
     }
 }
 
-/// Takes samples of all that passed, by turns.
+/// Takes samples of all that passed, by turns; where the device `is_cold`, once its clocks are steady.
 fn time(
     device: &Device,
-    l2_bytes: u64,
+    (timer, is_cold, nvml): (&mut Timer, bool, Option<&Nvml>),
     tell: Tell<'_>,
     sets: &mut [Tensors],
     checked: &[Result<(Loaded<'_>, f64), Failure>],
     timing: &Timing,
 ) -> Result<Vec<Result<Sample, Failure>>, Trouble> {
-    let mut timer = Timer::new(device, l2_bytes)?;
     let mut turn = 0;
     let mut args = sets.iter_mut().map(Tensors::args).collect::<Result<Vec<_>>>()?;
     let mut launched = |loaded: &Loaded<'_>| {
@@ -161,6 +189,9 @@ fn time(
     let passed: Vec<&Loaded<'_>> = checked.iter().flatten().map(|(loaded, _)| loaded).collect();
     let mut launches = Vec::new();
     let (mut rounds, mut seconds) = (timing.rounds, 0.0);
+    if let Some(first) = passed.first().filter(|_| is_cold) {
+        timer.warm_up(&mut || launched(first))?;
+    }
     for loaded in &passed {
         let (count, one) = timer.calibrate(&mut || launched(loaded))?;
         let sample = count as f64 * one;
@@ -171,11 +202,18 @@ fn time(
     let rounds = rounds.min(timing.rounds.max(MOST_ROUNDS));
     // Ten times as long as a launch took is a device that others use.
     tell(&Event::Timing(10.0 * rounds as f64 * seconds))?;
-    let mut sample = |at: usize| timer.sample(launches[at], timing.cache, &mut || launched(passed[at])).map(Some);
+    let mut conditions = vec![Vec::new(); passed.len()];
+    let mut sample = |at: usize| -> Result<_, Trouble> {
+        let seconds = timer.sample(launches[at], timing.cache, &mut || launched(passed[at]))?;
+        conditions[at].extend(nvml.and_then(|nvml| nvml.conditions().ok()));
+        Ok(Some(seconds))
+    };
     let mut samples = by_turns(passed.len(), |_, samples| samples.len() < rounds, &mut sample)?.into_iter();
+    let mut conditions = conditions.into_iter();
     let outcome = |checked: &Result<(Loaded<'_>, f64), Failure>| {
         let (_, rel_err) = checked.as_ref().map_err(Clone::clone)?;
-        Ok(Sample { seconds: samples.next().unwrap_or_default(), rel_err: *rel_err, nearest: None })
+        let (seconds, conditions) = (samples.next().unwrap_or_default(), conditions.next().unwrap_or_default());
+        Ok(Sample { seconds, rel_err: *rel_err, nearest: None, conditions })
     };
     Ok(checked.iter().map(outcome).collect())
 }

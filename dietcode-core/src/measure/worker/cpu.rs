@@ -161,7 +161,9 @@ fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Check
     }
     let expected = prepared.expected.as_ref().filter(|_| !job.timing.unchecked);
     let sample = match (&callable, expected) {
-        (Callable::Peak(..), _) | (_, None) => Sample { seconds: Vec::new(), rel_err: 0.0, nearest: None },
+        (Callable::Peak(..), _) | (_, None) => {
+            Sample { seconds: Vec::new(), rel_err: 0.0, nearest: None, conditions: Vec::new() }
+        }
         (Callable::Part(..), Some(expected)) if callable.scale() > 1.0 => {
             let found = prepared.tensors.output().into_owned();
             let is_done = |at| !prepared.tensors.is_untouched(at, found[at]);

@@ -93,7 +93,7 @@ impl Expected {
             }),
             None => {
                 let rel_err = if deviation == 0.0 { 0.0 } else { deviation / largest };
-                Ok(Sample { seconds: Vec::new(), rel_err, nearest })
+                Ok(Sample { seconds: Vec::new(), rel_err, nearest, conditions: Vec::new() })
             }
             Some(at) => Err(Failure::Wrong {
                 index: unflatten(at, &self.dims),
