@@ -180,6 +180,10 @@ impl CostModel for Learned {
         candidates.par_iter().zip(analytic).map(row).collect()
     }
 
+    fn learns(&self) -> bool {
+        true
+    }
+
     /// Trains anew on all that was seen so far, of any number of nests, once it is enough.
     fn update(&mut self, seen: &[Observed<'_>]) {
         seen.iter().for_each(|observed| self.keep(observed));

@@ -14,6 +14,11 @@ pub trait CostModel: Send + Sync {
     /// others, nor on the number of threads that call it.
     fn predict(&self, def: &KernelDef, candidates: &[&Lowered], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>>;
 
+    /// Whether it is a model that learns; one that does not need not be told what was measured.
+    fn learns(&self) -> bool {
+        false
+    }
+
     /// Learns from what was measured, if it is a model that learns.
     fn update(&mut self, _seen: &[Observed<'_>]) {}
 }

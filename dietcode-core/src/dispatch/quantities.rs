@@ -24,7 +24,9 @@ pub(super) fn quantities(program: &Program, micro_kernels: &[&Lowered], cores: i
         };
         // Derived extents have no place in a dispatcher.
         let is_known = |quantity: &Quantity<String>| quantity.map(&|var| vars.contains(var).then_some(())).is_some();
-        all.extend(quantity.filter(|q| is_variable(q) && is_known(q) && !all.contains(q)));
+        // A file in which it stood would not be read.
+        let is_readable = |quantity: &Quantity<String>| Quantity::parse(&quantity.to_string()).is_ok();
+        all.extend(quantity.filter(|q| is_variable(q) && is_known(q) && is_readable(q) && !all.contains(q)));
     };
     new(bytes);
     for lowered in micro_kernels {
@@ -89,5 +91,23 @@ mod tests {
         // Both vary with the tile that is wasted.
         let percent: Vec<&Quantity<String>> = all.iter().filter(|q| q.to_string().contains("* 100 / ")).collect();
         assert!(percent.len() >= 2 && percent.iter().all(|of| (1..=20_000).contains(&value(1, of))), "{texts:?}");
+    }
+    #[test]
+    fn no_split_is_by_what_a_tuned_file_cannot_have() {
+        let names: Vec<String> = (0..8).map(|dim| format!("{}{dim}", "EXTENT_".repeat(9))).collect();
+        let shape = names.iter().fold("f32".to_owned(), |of, name| format!("[{of}; {name}]"));
+        let loops: String = (0..8).map(|dim| format!("for i{dim} in 0..{} {{ ", names[dim])).collect();
+        let element: String = (0..8).rev().map(|dim| format!("[i{dim}]")).collect();
+        let (tensor, ends) = (format!("&{shape}"), "}".repeat(8));
+        let source = format!(
+            "fn sum(a: {tensor}, b: {tensor}, c: {tensor}, y: &mut {shape}) {{
+                {loops} y{element} = a{element} + b{element} + c{element}; {ends} }}"
+        );
+        let (program, target) = (program(&source), Target::Cpu(avx512()));
+        let nest = MicroKernel::nest(&program).lowered(&program, &target).unwrap();
+        let all = quantities(&program, &[&nest], 4);
+        assert!(names.iter().all(|name| all.iter().any(|of| of.to_string() == *name)));
+        assert!(all.iter().all(|of| Quantity::parse(&of.to_string()).is_ok()));
+        assert!(!all.iter().any(|of| of.to_string().contains("* 4 + ")), "bytes name all extents four times: {all:?}");
     }
 }

@@ -81,9 +81,9 @@ impl Cores {
         Reserved(self)
     }
 
-    /// Does some work of a compiler on a core (its position), as soon as no measurement has it.
+    /// Does some work of a compiler on a core (its position), as soon as neither a measurement nor another compiler has it.
     pub(super) fn compile<T>(&self, core: usize, work: impl FnOnce() -> T) -> T {
-        let free = self.changed.wait_while(lock(&self.state), |state| core < state.reserved);
+        let free = self.changed.wait_while(lock(&self.state), |state| core < state.reserved || state.compiling[core]);
         free.unwrap_or_else(PoisonError::into_inner).compiling[core] = true;
         let _taken = Taken { cores: self, core };
         work()
@@ -160,6 +160,30 @@ mod tests {
             alone
         });
         assert_eq!(passed, [(true, true, true); 3], "alone, the others go on, all go on when it is over");
+    }
+
+    #[test]
+    fn a_core_has_one_compiler_whoever_asks_for_it() {
+        let (cores, running) = (cores(1), AtomicUsize::new(0));
+        let alone = std::thread::scope(|scope| {
+            let compiling = || {
+                scope.spawn(|| {
+                    let once = |_| {
+                        cores.compile(0, || {
+                            let others = running.fetch_add(1, Ordering::Relaxed);
+                            std::thread::sleep(Duration::from_millis(1));
+                            running.fetch_sub(1, Ordering::Relaxed);
+                            others == 0
+                        })
+                    };
+                    (0..20).all(once)
+                })
+            };
+            let both = [compiling(), compiling()];
+            drop(cores.reserve(1));
+            both.into_iter().all(|thread| thread.join().unwrap())
+        });
+        assert!(alone, "two at once");
     }
 
     #[test]

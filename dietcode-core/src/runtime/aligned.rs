@@ -1,7 +1,7 @@
 //! Owned memory that starts on a page, so that a vector load of a row's start never straddles two cache lines and
 //! timings do not depend on where the allocator happened to put it.
 
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -43,6 +43,18 @@ impl<T: Copy> AlignedBuffer<T> {
             unsafe { data.add(at).write(value) };
         }
         Ok(AlignedBuffer { data, len })
+    }
+}
+
+impl<T: Copy> Clone for AlignedBuffer<T> {
+    /// Without enough memory the program ends, as by the clone of a `Vec`.
+    fn clone(&self) -> Self {
+        let Some(first) = self.first() else { return AlignedBuffer::empty() };
+        let Ok(mut copy) = AlignedBuffer::filled(self.len, *first) else {
+            handle_alloc_error(Layout::for_value::<[T]>(self))
+        };
+        copy.copy_from_slice(self);
+        copy
     }
 }
 

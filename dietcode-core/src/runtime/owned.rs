@@ -111,6 +111,12 @@ impl<'a, T> From<&'a mut Tensor<T>> for TensorMut<'a, T> {
     }
 }
 
+impl<T: Copy> Clone for Tensor<T> {
+    fn clone(&self) -> Self {
+        Tensor { data: self.data.clone(), layout: self.layout }
+    }
+}
+
 impl<T> fmt::Debug for Tensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor {{ shape: {:?} }}", self.shape())

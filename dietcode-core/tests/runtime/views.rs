@@ -89,3 +89,15 @@ fn owned_tensors_start_on_a_page() {
     assert_eq!(Tensor::<f32>::zeros(&[0, 3]).unwrap().as_slice(), [0.0; 0]);
     assert!(Tensor::from_slice(&[1.0], &[2]).is_err());
 }
+
+#[test]
+fn a_clone_has_elements_of_its_own() {
+    let x = Tensor::from_fn(&[2, 3], |at| at as f32).unwrap();
+    let mut copy = x.clone();
+    assert_eq!((copy.shape(), copy.as_slice()), (x.shape(), x.as_slice()));
+    assert!(copy.as_slice().as_ptr().addr().is_multiple_of(4096));
+    copy.view_mut()[[1, 2]] = 7.0;
+    assert_eq!((x.view()[[1, 2]], copy.view()[[1, 2]]), (5.0, 7.0));
+    let nothing = Tensor::<f32>::zeros(&[0, 3]).unwrap();
+    assert_eq!((nothing.clone().shape(), nothing.as_slice()), (nothing.shape(), &[][..]));
+}

@@ -110,6 +110,9 @@ impl Evolved {
 
     /// Lets the model learn from what was measured since it last learned.
     fn learn(&mut self, tuning: &Tuning<'_>) {
+        if !self.model.learns() {
+            return;
+        }
         let fresh = &tuning.candidates[self.learned..];
         self.learned = tuning.candidates.len();
         let stand_in = |of: &MicroKernel| of.lowered(tuning.device.program(), tuning.device.target()).ok();
