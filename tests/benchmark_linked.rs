@@ -170,7 +170,8 @@ fn an_interrupt_prints_what_is_known() {
     assert!(ran.stdout.contains("the run was interrupted"), "{}", ran.stdout);
     let results = ran.results("some.json");
     assert!(results["runs"][0]["stopped"].as_str().unwrap().contains("interrupted"));
-    assert!(results["runs"][0]["baselines"].as_array().unwrap().iter().all(|b| b["outcome"]["measured"].is_object()));
+    // Where others had the cores, it is not known how fast one is.
+    assert!(results["runs"][0]["baselines"].as_array().unwrap().iter().all(|b| b["outcome"] != "not_reached"));
 }
 
 fn another_layout_is_not_served() {
