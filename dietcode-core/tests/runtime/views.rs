@@ -61,6 +61,7 @@ fn overlapping_rows_are_errors() {
     assert!(message.contains("the stride of dimension 0 is 2, but what lies inside it spans 3 elements"), "{message}");
     let zero = strided_error(100, &[2, 3], &[0, 1]);
     assert!(zero.contains("the stride of dimension 0 is 0"), "{zero}");
+    TensorRef::with_strides(&[0; 0], &[8, 0], &[0, 1]).unwrap();
     TensorRef::with_strides(&[0; 100], &[2, 2, 3], &[8, 4, 1]).unwrap();
     assert!(strided_error(100, &[2, 2, 3], &[6, 4, 1]).contains("spans 7 elements"));
 }

@@ -58,6 +58,8 @@ enum Last {
     Operator,
     /// The first part of an operator, of which the next one may be another.
     Part(char),
+    /// `>>`, of which `=` makes an assignment, where it makes a comparison of `>`.
+    Shift,
     Operand,
     /// `{ … }`, with which a statement may end.
     Block,
@@ -105,6 +107,12 @@ impl Statement {
             (';' | ',', _) => return *self = Statement::default(),
             ('#', _) | ('!', Last::Attribute) => return self.last = Last::Attribute,
             ('\'', _) => return self.last = Last::Quote,
+            // The first `=` counted as an assignment.
+            ('=', Last::Part('=')) => {
+                self.open = self.open.saturating_sub(1);
+                return self.last = Last::Operator;
+            }
+            ('=', Last::Part('!' | '>')) => return self.last = Last::Operator,
             ('=', Last::Part('<')) => self.angles -= 1,
             ('=' | '@', _) | ('>', Last::Part('-')) => self.open += 1,
             ('|', Last::Operator) => {
@@ -122,7 +130,11 @@ impl Statement {
             ('*' | '/' | '%' | '^' | '|', Last::Operand | Last::Block) | ('&', Last::Part('&')) => self.angles = 0,
             _ => {}
         }
-        self.last = if spacing == Spacing::Joint && !prefix { Last::Part(of) } else { Last::Operator };
+        self.last = match spacing {
+            Spacing::Joint if of == '>' && self.last == Last::Part('>') => Last::Shift,
+            Spacing::Joint if !prefix => Last::Part(of),
+            _ => Last::Operator,
+        };
     }
 }
 

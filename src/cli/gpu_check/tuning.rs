@@ -52,6 +52,8 @@ pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -
             continue;
         }
         let found = match tune(run, problem, share, &mut tuned, &mut beside) {
+            // It was stopped before its defaults were measured, which says nothing of them.
+            Err(error) if run.is_stopped() && error.kind() == ErrorKind::Failed => break,
             // Nothing passed: that is a result, and the next config may do better.
             Err(error) if matches!(error.kind(), ErrorKind::Failed | ErrorKind::Check) => {
                 tuned.failure = Some(error.to_string());

@@ -190,7 +190,12 @@ impl CudaCompiler {
         let images = units.iter().map(|unit| self.found(unit)).collect::<Result<Vec<_>, Failure>>()?;
         let fresh = units.iter().zip(&images).filter(|(_, image)| image.is_none());
         let mut compiled = self.compile(&fresh.map(|(unit, _)| unit).collect::<Vec<_>>())?.into_iter();
-        let built: Vec<Built> = images.into_iter().filter_map(|image| image.or_else(|| compiled.next())).collect();
+        let mut built: Vec<Built> = images.into_iter().filter_map(|image| image.or_else(|| compiled.next())).collect();
+        // Of a device that is newer than the table, models ask by the one whose limits it takes.
+        if let Ok(limits) = self.limits() {
+            let reports = built.iter_mut().flat_map(|built| &mut built.report);
+            reports.for_each(|report| report.capability = limits.capability);
+        }
         let made = built.iter().map(|Built { unit, image, report, toolchain }| {
             let output = Output { image: image.clone(), report: report.clone(), toolchain: toolchain.clone() };
             (hash_of([&unit.source]), output)
@@ -278,6 +283,7 @@ fn refused(error: &Error) -> Failure {
 mod tests {
     use super::*;
     use crate::codegen::cuda::translation_unit;
+    use crate::cost_model::cuda::LaunchReport;
     use crate::sketch::Blocked;
     use crate::testing::dense;
 
@@ -326,6 +332,17 @@ mod tests {
         let other = CudaUnit { source: "another".into(), ..unit() };
         let failure = without.build_one(&other).unwrap_err().to_string();
         assert!(failure.contains("not among the images") && failure.contains("there is no nvcc"), "{failure}");
+    }
+
+    /// Models look for reports by the capability whose limits a device takes.
+    #[test]
+    fn what_is_said_of_a_newer_device_reaches_the_model() {
+        let newer =
+            CudaCompiler::nvcc(ComputeCapability { major: 10, minor: 3 }).expect("`cargo xtask toolkit` installs nvcc");
+        let built = newer.build_one(&unit()).unwrap();
+        let launches = LaunchReport::of(&built.unit, newer.limits().unwrap(), &built.report);
+        assert_eq!(launches.len(), built.unit.launches.len(), "{:?}", built.report);
+        assert!(!launches.is_empty());
     }
 
     /// What a compiler says of a kernel does not depend on those beside it, and none fails for another's fault.

@@ -25,7 +25,7 @@ fn depths() {
 }
 
 /// What nests in expressions, types and patterns, with and without delimiters.
-const NESTING: [&str; 30] = [
+const NESTING: [&str; 35] = [
     "- ",
     "!",
     "& & ",
@@ -43,6 +43,11 @@ const NESTING: [&str; 30] = [
     "return ",
     "a = ",
     "a += ",
+    "a >>= ",
+    "a == ",
+    "a==b>=",
+    "a != -",
+    "a >= ",
     "|a|",
     "| a | ",
     "||",
@@ -89,6 +94,7 @@ fn what_is_long_is_not_deep() {
     let long = [
         "#![doc = \"a\"]\n".repeat(500),
         format!("fn f(x: T) -> bool {{ {} x }}", "x && !x || -x < *x ^ ".repeat(500)),
+        format!("fn f(x: T) -> bool {{ {} x }}", "x == 1 || x!=2 && x >= 3 || x<=4 || ".repeat(500)),
         format!("fn f(x: T) {{ {} }}", "if x < y { } for i in 0..n { } a = 1; #[b] { } -x; ".repeat(500)),
         format!(
             "fn f(x: T) {{ {} }}",
