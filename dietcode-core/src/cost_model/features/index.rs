@@ -83,6 +83,9 @@ impl Index {
                 [(1, Atom::Div(inner, by))] if rest.constant == 0 => {
                     inner.as_ref().clone().div(by.saturating_mul(divisor), extents)
                 }
+                [(1, Atom::Mod(inner, by))] if rest.constant == 0 && by % divisor == 0 && inner.has_multiple(divisor) => {
+                    inner.as_ref().clone().div(divisor, extents).rem(by / divisor, extents)
+                }
                 _ => Index::of(Atom::Div(Box::new(rest), divisor)),
             },
         };
@@ -108,6 +111,13 @@ impl Index {
                 _ => Index::of(Atom::Mod(Box::new(rest), divisor)),
             },
         }
+    }
+
+    /// Whether it is a sum of which a part is divided by the divisor.
+    fn has_multiple(&self, divisor: i64) -> bool {
+        let whole = self.terms.iter().any(|(scale, _)| scale % divisor == 0);
+        let constant = self.constant != 0;
+        (whole || constant && self.constant % divisor == 0) && self.terms.len() + usize::from(constant) > 1
     }
 
     /// The part that the divisor divides, and the rest.
