@@ -1,12 +1,14 @@
 //! Indices in the normal form in which features read them: a sum of multiples of loop variables, quotients and remainders.
 //!
 //! ```text
-//! Index = Σ factor · atom + constant        the largest factor first
+//! Index = Σ factor · atom + constant        the largest factor first; of one factor, the largest divisor
 //! atom  = loop | ⌊Index / divisor⌋ | Index mod divisor | anything else, by its loops and bounds
 //! ```
 //!
 //! Quotients and remainders are reduced as far as TVM does (`src/arith/canonical_simplify.cc`, `rewrite_simplify.cc`), and no
 //! further, as features read their text: terms that the divisor divides leave, and so does what cannot carry into the first term.
+
+use std::borrow::Cow;
 
 /// An integer expression of loop variables, each of which begins at 0.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +28,20 @@ pub(super) enum Atom {
     Mod(Box<Index>, i64),
     /// Anything else: the loops that it moves with, and between what it lies.
     Other(Vec<usize>, (i64, i64)),
+}
+
+impl Atom {
+    /// It is `⌊(index mod upper) / lower⌋`, whose upper bound is the largest number where there is no remainder: TVM's `SplitExpr`.
+    fn digits(&self) -> (Cow<'_, Index>, i64, i64) {
+        match self {
+            Atom::Div(inner, lower) => match &inner.terms[..] {
+                [(1, Atom::Mod(index, upper))] if inner.constant == 0 => (Cow::Borrowed(index), *lower, *upper),
+                _ => (Cow::Borrowed(inner), *lower, i64::MAX),
+            },
+            Atom::Mod(inner, upper) => (Cow::Borrowed(inner), 1, *upper),
+            Atom::Loop(_) | Atom::Other(..) => (Cow::Owned(Index::of(self.clone())), 1, i64::MAX),
+        }
+    }
 }
 
 /// How often each loop runs.
@@ -59,8 +75,36 @@ impl Index {
         }
         self.constant = self.constant.saturating_add(other.constant.saturating_mul(factor));
         self.terms.retain(|(scale, _)| *scale != 0);
-        self.terms.sort_by_key(|(scale, _)| std::cmp::Reverse(*scale));
+        if let Some((above, below, joined)) = self.digits_of_one() {
+            let scale = self.terms[below].0;
+            self.terms.remove(above.max(below));
+            self.terms.remove(above.min(below));
+            return self.add(&joined, scale);
+        }
+        self.terms.sort_by_key(|(scale, atom)| {
+            let (_, lower, upper) = atom.digits();
+            std::cmp::Reverse((*scale, lower, upper))
+        });
         self
+    }
+
+    /// Two terms that are digits of one index, and what they are together:
+    /// `⌊x / (c · s)⌋ · s + ⌊(x mod (c · s)) / c⌋ = ⌊x / c⌋`.
+    fn digits_of_one(&self) -> Option<(usize, usize, Index)> {
+        let together = |(high, above): &(i64, Atom), (low, below): &(i64, Atom)| {
+            let ((x, from, to), (y, lower, upper)) = (above.digits(), below.digits());
+            let follow = from == upper && high % low == 0 && (high / low).checked_mul(lower) == Some(from) && x == y;
+            follow.then(|| Index::of_digits(x.into_owned(), lower, to))
+        };
+        let places = 0..self.terms.len();
+        let mut pairs = places.clone().flat_map(|above| places.clone().map(move |below| (above, below)));
+        pairs.find_map(|(above, below)| Some((above, below, together(&self.terms[above], &self.terms[below])?)))
+    }
+
+    /// `⌊(index mod upper) / lower⌋`.
+    fn of_digits(index: Index, lower: i64, upper: i64) -> Index {
+        let rest = if upper == i64::MAX { index } else { Index::of(Atom::Mod(Box::new(index), upper)) };
+        if lower == 1 { rest } else { Index::of(Atom::Div(Box::new(rest), lower)) }
     }
 
     /// `⌊self / divisor⌋` of a positive divisor.
@@ -83,7 +127,9 @@ impl Index {
                 [(1, Atom::Div(inner, by))] if rest.constant == 0 => {
                     inner.as_ref().clone().div(by.saturating_mul(divisor), extents)
                 }
-                [(1, Atom::Mod(inner, by))] if rest.constant == 0 && by % divisor == 0 && inner.has_multiple(divisor) => {
+                [(1, Atom::Mod(inner, by))]
+                    if rest.constant == 0 && by % divisor == 0 && inner.has_multiple(divisor) =>
+                {
                     inner.as_ref().clone().div(divisor, extents).rem(by / divisor, extents)
                 }
                 _ => Index::of(Atom::Div(Box::new(rest), divisor)),

@@ -32,6 +32,8 @@ impl Operations {
     fn visit(&mut self, e: &Expr, choice_is_call: bool) {
         let mut sub = |e: &Expr| self.visit(e, choice_is_call);
         match e {
+            // Indices that are compared are counted where they are simplified.
+            Expr::Compare(_, a, b) if !a.is_element() && !b.is_element() => {}
             Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => [a, b].into_iter().for_each(|e| sub(e)),
             Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|e| sub(e)),
             Expr::Cast(_, e) => sub(e),

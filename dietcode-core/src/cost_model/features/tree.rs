@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::index::{Atom, Index};
 use super::operations::Operations;
 use crate::cost_model::count;
-use crate::ir::{self, BinaryOp, Expr, ForKind, Intrinsic, Name, Region, Stmt};
+use crate::ir::{self, BinaryOp, CompareOp, Expr, ForKind, Intrinsic, Name, Region, Stmt};
 
 /// What a tree is read from.
 pub(super) struct Source<'a> {
@@ -236,27 +236,50 @@ impl<'a> Reader<'a> {
 
     /// Adds the loads of an expression to the accesses, and counts what it computes.
     fn loads(&mut self, value: &Expr, accesses: &mut Vec<Access>) -> Operations {
-        let mut operations = Operations::of(value, self.source.choice_is_call);
+        let value = self.settled(value);
+        let mut operations = Operations::of(&value, self.source.choice_is_call);
         // What computes an index counts too, as it stands when it is simplified.
         let before = accesses.len();
-        self.collect(value, accesses);
+        self.collect(&value, accesses, &mut operations);
         for access in &accesses[before..] {
             access.index.iter().for_each(|index| operations.index(index));
         }
         operations
     }
 
-    fn collect(&mut self, e: &Expr, accesses: &mut Vec<Access>) {
+    fn collect(&mut self, e: &Expr, accesses: &mut Vec<Access>, operations: &mut Operations) {
+        let mut of = |e: &Expr| self.collect(e, accesses, operations);
         match e {
             Expr::Load(buffer, index) => accesses.push(self.access(buffer, index)),
-            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => {
-                [a, b].into_iter().for_each(|e| self.collect(e, accesses));
+            Expr::Compare(_, a, b) if !a.is_element() && !b.is_element() => {
+                [a, b].into_iter().for_each(|e| operations.index(&self.index(e)));
             }
-            Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|e| self.collect(e, accesses)),
-            Expr::Cast(_, e) => self.collect(e, accesses),
-            Expr::Call(_, arguments) => arguments.iter().for_each(|e| self.collect(e, accesses)),
+            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => [a, b].into_iter().for_each(|e| of(e)),
+            Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|e| of(e)),
+            Expr::Cast(_, e) => of(e),
+            Expr::Call(_, arguments) => arguments.iter().for_each(of),
             Expr::Int(_) | Expr::Float(_) | Expr::Var(_) => {}
         }
+    }
+
+    /// A value without the conditions that hold in every iteration or in none, by the bounds of what is compared. A choice inside of one
+    /// with the same other side is one choice.
+    fn settled(&mut self, value: &Expr) -> Expr {
+        value.map(&mut |e| match e {
+            Expr::Compare(op, a, b) if !a.is_element() && !b.is_element() => {
+                let difference = self.index(a).add(&self.index(b), -1);
+                let (low, high) = difference.range(&|at| self.tree.loops[at].extent);
+                known(*op, low, high).map(|holds| Expr::Int(i64::from(holds)))
+            }
+            Expr::Select(outer, a, b) => match &**a {
+                Expr::Select(inner, a, other) if other == b => {
+                    let both = (**outer).clone().and((**inner).clone());
+                    Some(Expr::Select(Arc::new(both), a.clone(), b.clone()))
+                }
+                _ => None,
+            },
+            _ => None,
+        })
     }
 
     /// What the instruction stands for, as loops.
@@ -384,4 +407,17 @@ impl<'a> Reader<'a> {
         loops.dedup();
         Index::of(Atom::Other(loops, bounds))
     }
+}
+
+/// Whether a number between these bounds compares with 0 so, where all of them do or none.
+fn known(op: CompareOp, low: i64, high: i64) -> Option<bool> {
+    let (all, none) = match op {
+        CompareOp::Lt => (high < 0, low >= 0),
+        CompareOp::Le => (high <= 0, low > 0),
+        CompareOp::Gt => (low > 0, high <= 0),
+        CompareOp::Ge => (low >= 0, high < 0),
+        CompareOp::Eq => (low == 0 && high == 0, low > 0 || high < 0),
+        CompareOp::Ne => (low > 0 || high < 0, low == 0 && high == 0),
+    };
+    (all || none).then_some(all)
 }
