@@ -31,7 +31,7 @@ pub(super) fn compact(script: &mut Script) -> Result<()> {
 
 fn place(body: Stmt, buffer: &Arc<Buffer>) -> Result<Stmt> {
     let mut accesses = Vec::new();
-    collect(&body, buffer, &mut Vec::new(), &mut accesses);
+    collect(&body, buffer, false, &mut Vec::new(), &mut accesses);
     let Some(first) = accesses.first() else { return Ok(body) };
     let common = |other: &[Around]| first.around.iter().zip(other).take_while(|(a, b)| a == b).count();
     let mut depth = accesses.iter().map(|access| common(&access.around)).min().unwrap_or(0);
@@ -44,13 +44,15 @@ fn place(body: Stmt, buffer: &Arc<Buffer>) -> Result<Stmt> {
         first.around[..depth].iter().filter(|around| !threads(around.kind)).map(|around| around.name.clone()).collect();
     let site = depth.checked_sub(1).map(|last| first.around[last].name.clone());
 
-    // All that is read was written, and what is written may reach beyond it where a predicate stops it.
-    let reads = accesses.iter().any(|access| !access.written);
+    // An access may reach beyond the buffer where a predicate stops it; what it touches is touched by others too.
+    let guarded = accesses.iter().all(|access| access.guarded);
     let mut least = vec![i64::MAX; buffer.shape.len()];
     let mut most = vec![i64::MIN; buffer.shape.len()];
-    for access in accesses.iter().filter(|access| !access.written || !reads) {
+    let fixed: Vec<&[Name]> =
+        (0..buffer.shape.len()).map(|dim| if move_as_one(&accesses, dim, &fixed) { &fixed[..] } else { &[] }).collect();
+    for access in accesses.iter().filter(|access| !access.guarded || guarded) {
         for (dim, index) in access.index.iter().enumerate() {
-            let (low, high) = range(&inside(index, &fixed), &access.around)?;
+            let (low, high) = range(&inside(index, fixed[dim]), &access.around)?;
             (least[dim], most[dim]) = (least[dim].min(low), most[dim].max(high));
         }
     }
@@ -61,9 +63,10 @@ fn place(body: Stmt, buffer: &Arc<Buffer>) -> Result<Stmt> {
     let shape = (0..buffer.shape.len()).map(extent).collect();
     let small = Arc::new(Buffer { shape, ..(**buffer).clone() });
     let moved = |index: &[Expr]| -> Vec<Expr> {
-        let of_dim =
-            |(index, least): (&Expr, &i64)| Expr::binary(BinaryOp::Sub, inside(index, &fixed), Expr::Int(*least));
-        index.iter().zip(&least).map(of_dim).collect()
+        let of_dim = |((index, least), fixed): ((&Expr, &i64), &&[Name])| {
+            Expr::binary(BinaryOp::Sub, inside(index, fixed), Expr::Int(*least))
+        };
+        index.iter().zip(&least).zip(&fixed).map(of_dim).collect()
     };
     let loads = |e: &Expr| match e {
         Expr::Load(of, index) if of == buffer => Some(Expr::Load(small.clone(), moved(index))),
@@ -89,34 +92,35 @@ fn place(body: Stmt, buffer: &Arc<Buffer>) -> Result<Stmt> {
 struct Access {
     around: Vec<Around>,
     index: Vec<Expr>,
-    written: bool,
+    /// Whether a predicate is around it.
+    guarded: bool,
 }
 
-fn collect(stmt: &Stmt, buffer: &Arc<Buffer>, around: &mut Vec<Around>, accesses: &mut Vec<Access>) {
+fn collect(stmt: &Stmt, buffer: &Arc<Buffer>, guarded: bool, around: &mut Vec<Around>, accesses: &mut Vec<Access>) {
     match stmt {
         Stmt::For { var, extent, kind, body } => {
             around.push(Around { name: var.clone(), extent: extent.as_int().unwrap_or(1), kind: *kind });
-            collect(body, buffer, around, accesses);
+            collect(body, buffer, guarded, around, accesses);
             around.pop();
         }
         Stmt::Store { buffer: of, index, value } => {
-            let mut add = |index: &[Expr], written| {
-                accesses.push(Access { around: around.clone(), index: index.to_vec(), written });
+            let mut add = |index: &[Expr]| {
+                accesses.push(Access { around: around.clone(), index: index.to_vec(), guarded });
             };
             if of == buffer {
-                add(index, true);
+                add(index);
             }
             value.visit(&mut |e| {
                 if let Expr::Load(of, index) = e
                     && of == buffer
                 {
-                    add(index, false);
+                    add(index);
                 }
             });
         }
-        Stmt::Allocate { body, .. } => collect(body, buffer, around, accesses),
-        Stmt::IfThenElse { then, .. } => collect(then, buffer, around, accesses),
-        Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| collect(stmt, buffer, around, accesses)),
+        Stmt::Allocate { body, .. } => collect(body, buffer, guarded, around, accesses),
+        Stmt::IfThenElse { then, .. } => collect(then, buffer, true, around, accesses),
+        Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| collect(stmt, buffer, guarded, around, accesses)),
         _ => {}
     }
 }
@@ -126,6 +130,29 @@ fn inside(index: &Expr, fixed: &[Name]) -> Expr {
     index.map(&mut |e| match e {
         Expr::Var(name) if fixed.contains(name) => Some(Expr::Int(0)),
         _ => None,
+    })
+}
+
+/// Whether all accesses move by the same along a dimension when the loops outside do, so that it is left out of the index: tried at the
+/// ends of these loops.
+fn move_as_one(accesses: &[Access], dim: usize, fixed: &[Name]) -> bool {
+    let moved = |access: &Access, last: &dyn Fn(usize) -> bool| {
+        let at = |at_end: bool| {
+            access.index[dim].map(&mut |e| match e {
+                Expr::Var(name) => {
+                    let position = fixed.iter().position(|known| known == name).filter(|position| last(*position));
+                    let extent = access.around.iter().find(|around| around.name == *name).map_or(1, |a| a.extent);
+                    Some(Expr::Int(position.filter(|_| at_end).map_or(0, |_| extent - 1)))
+                }
+                _ => None,
+            })
+        };
+        Expr::binary(BinaryOp::Sub, at(true), at(false))
+    };
+    (0..fixed.len()).all(|this| {
+        let mut moves = accesses.iter().map(|access| moved(access, &|position| position == this));
+        let first = moves.next();
+        moves.all(|moved| Some(moved) == first)
     })
 }
 

@@ -135,6 +135,7 @@ impl Reader {
             ("if_then_else", [c, a, b]) => {
                 Ok(Expr::Select(Arc::new(c.clone()), Arc::new(a.clone()), Arc::new(b.clone())))
             }
+            ("Mul", [a, b]) => Ok(Expr::binary(BinaryOp::Mul, a.clone(), b.clone())),
             ("exp", [_]) => of_one(Function::Exp),
             ("log", [_]) => of_one(Function::Ln),
             ("sqrt", [_]) => of_one(Function::Sqrt),

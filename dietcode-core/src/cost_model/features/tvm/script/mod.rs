@@ -50,6 +50,7 @@ impl Script {
             },
             names: Vec::new(),
             loops: Vec::new(),
+            predicate: None,
             threads: Vec::new(),
         };
         let def = numbered.iter().position(|line| line.tokens[0].is("def"));
@@ -84,6 +85,8 @@ struct Reader {
     names: Vec<(String, Expr)>,
     /// The names of all loops.
     loops: Vec<Name>,
+    /// The predicate of the block that is being read.
+    predicate: Option<Expr>,
     /// The thread axes of the kernel around, in the order in which they were met.
     threads: Vec<Thread>,
 }
@@ -157,7 +160,12 @@ impl Reader {
                     if !matches!(what, "T.sblock" | "T.block") {
                         return Err(line.error(&format!("`with {what}` is not read; `with T.sblock` is")));
                     }
-                    stmts.push(self.block(lines, line.indent, depth + 1)?);
+                    let around = self.predicate.take();
+                    let body = self.block(lines, line.indent, depth + 1)?;
+                    stmts.push(match std::mem::replace(&mut self.predicate, around) {
+                        Some(condition) => Stmt::IfThenElse { condition, then: Box::new(body), otherwise: None },
+                        None => body,
+                    });
                     self.names.truncate(scope);
                 }
                 Token::Word(word) if word == "if" => {
@@ -270,9 +278,16 @@ impl Reader {
 
     /// A statement of one line that begins with this word.
     fn line(&mut self, word: &str, line: &mut Cursor<'_>) -> Parsed<Option<Stmt>> {
-        // What says something about the block that its body says too, and predicates: all iterations count.
-        const SAID: [&str; 6] = ["T.reads", "T.writes", "T.where", "T.sblock_attr", "T.block_attr", "T.func_attr"];
+        // What says something about the block that its body says too.
+        const SAID: [&str; 5] = ["T.reads", "T.writes", "T.sblock_attr", "T.block_attr", "T.func_attr"];
         if SAID.contains(&word) {
+            return Ok(None);
+        }
+        if word == "T.where" {
+            line.expect("(")?;
+            self.predicate = Some(self.expression(line)?);
+            line.expect(")")?;
+            line.end()?;
             return Ok(None);
         }
         if line.take("[") {
