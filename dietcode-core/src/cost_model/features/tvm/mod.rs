@@ -5,6 +5,7 @@
 //! extractor are compared.
 
 mod compact;
+mod cross_thread;
 mod script;
 
 use std::path::Path;
@@ -110,6 +111,7 @@ fn numbers(at: usize, row: &[Value]) -> Result<Vec<f64>> {
 /// The features of a program, a row for each stored buffer with its name.
 fn rows(lines: &[String]) -> Result<Vec<(String, [f32; per_store::COUNT])>> {
     let mut script = Script::parse(lines)?;
+    cross_thread::lower(&mut script);
     compact::compact(&mut script)?;
     let steps =
         |name: &str| script.unroll_max_step.iter().find(|(known, _)| **known == *name).map_or(0, |(_, steps)| *steps);

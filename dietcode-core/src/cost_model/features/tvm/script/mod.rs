@@ -24,6 +24,16 @@ pub(super) struct Script {
     pub(super) body: Stmt,
     /// Loops with `pragma_auto_unroll_max_step`, and its value.
     pub(super) unroll_max_step: Vec<(Name, i64)>,
+    pub(super) reductions: Vec<Reduction>,
+}
+
+/// A sum over threads.
+#[derive(Debug)]
+pub(super) struct Reduction {
+    /// Where the sum goes.
+    pub(super) buffer: Name,
+    /// The loops in a thread that are summed over.
+    pub(super) loops: Vec<Name>,
 }
 
 /// Nothing that a schedule makes nests deeper.
@@ -47,10 +57,12 @@ impl Script {
                 allocated: Vec::new(),
                 body: Stmt::Seq(Vec::new()),
                 unroll_max_step: Vec::new(),
+                reductions: Vec::new(),
             },
             names: Vec::new(),
             loops: Vec::new(),
             predicate: None,
+            reduced: Vec::new(),
             threads: Vec::new(),
         };
         let def = numbered.iter().position(|line| line.tokens[0].is("def"));
@@ -87,6 +99,8 @@ struct Reader {
     loops: Vec<Name>,
     /// The predicate of the block that is being read.
     predicate: Option<Expr>,
+    /// The loops that its variables of reductions are bound to.
+    reduced: Vec<Name>,
     /// The thread axes of the kernel around, in the order in which they were met.
     threads: Vec<Thread>,
 }
@@ -157,9 +171,18 @@ impl Reader {
                 }
                 Token::Word(word) if word == "with" => {
                     let what = cursor.word().map_err(|what| line.error(&what))?;
-                    if !matches!(what, "T.sblock" | "T.block") {
-                        return Err(line.error(&format!("`with {what}` is not read; `with T.sblock` is")));
+                    if what == "T.init" {
+                        // A constant, which has no features.
+                        let init = self.block(lines, line.indent, depth + 1)?;
+                        self.reduction(&init);
+                        continue;
                     }
+                    if !matches!(what, "T.sblock" | "T.block") {
+                        return Err(
+                            line.error(&format!("`with {what}` is not read; `with T.sblock` and `with T.init` are"))
+                        );
+                    }
+                    self.reduced.clear();
                     let around = self.predicate.take();
                     let body = self.block(lines, line.indent, depth + 1)?;
                     stmts.push(match std::mem::replace(&mut self.predicate, around) {
@@ -181,6 +204,18 @@ impl Reader {
             }
         }
         Ok(Stmt::seq(stmts))
+    }
+
+    /// Takes in what a block that is not decomposed begins with. It is, unless threads have a part of the sum each.
+    fn reduction(&mut self, init: &Stmt) {
+        let of_threads = |name: &Name| self.threads.iter().any(|thread| thread.name == *name);
+        let (threads, loops): (Vec<Name>, Vec<Name>) =
+            std::mem::take(&mut self.reduced).into_iter().partition(|name| of_threads(name));
+        if let Stmt::Store { buffer, .. } = init
+            && !threads.is_empty()
+        {
+            self.script.reductions.push(Reduction { buffer: buffer.name.clone(), loops });
+        }
     }
 
     /// `i_0, j_0 in T.grid(2, 4):`, behind `for`.
@@ -327,7 +362,7 @@ impl Reader {
             }
             "T.axis.remap" => {
                 line.expect("(")?;
-                line.text()?;
+                let kinds = line.text()?;
                 line.expect(",")?;
                 line.expect("[")?;
                 let values = self.list(line, "]")?;
@@ -335,14 +370,19 @@ impl Reader {
                 if values.len() != targets.len() {
                     return Err(format!("{} loops for {} variables", values.len(), targets.len()));
                 }
+                let reduced = kinds.chars().zip(&values).filter(|(kind, _)| *kind == 'R');
+                reduced.for_each(|(_, value)| self.summed_over(value));
                 self.names.extend(targets.into_iter().zip(values));
             }
-            "T.axis.spatial" | "T.axis.reduce" | "T.axis.S" | "T.axis.R" => {
+            kind @ ("T.axis.spatial" | "T.axis.reduce" | "T.axis.S" | "T.axis.R") => {
                 line.expect("(")?;
                 line.length()?;
                 line.expect(",")?;
                 let value = self.expression(line)?;
                 line.expect(")")?;
+                if matches!(kind, "T.axis.reduce" | "T.axis.R") {
+                    self.summed_over(&value);
+                }
                 let [name] = &targets[..] else { return Err("one value for several names".into()) };
                 self.names.push((name.clone(), value));
             }
@@ -350,6 +390,14 @@ impl Reader {
         }
         line.end()?;
         Ok(None)
+    }
+
+    fn summed_over(&mut self, value: &Expr) {
+        value.visit(&mut |e| {
+            if let Expr::Var(name) = e {
+                self.reduced.push(name.clone());
+            }
+        });
     }
 
     fn buffer(&self, name: &str, dims: usize) -> Parsed<Arc<Buffer>> {
