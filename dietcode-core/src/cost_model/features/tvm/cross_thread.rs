@@ -3,7 +3,7 @@
 //! ```text
 //! for s { for k { C[s] = C[s] + x } }, k and threadIdx.x summed over
 //!
-//!     for s { for k { in_thread_C[0] = in_thread_C[0] + x }      if k there is
+//!     for s { for k { in_thread_C[0] = in_thread_C[0] + x }      if there is a k, or a predicate
 //!             cross_thread_C[0] = what the threads have together, by shuffles
 //!             if threadIdx.x == 0 { C[s] = cross_thread_C[0] } }
 //! ```
@@ -24,7 +24,7 @@ pub(super) fn lower(script: &mut Script) {
 fn place(stmt: Stmt, reduction: &Reduction) -> Stmt {
     let outermost = match &stmt {
         Stmt::For { var, .. } => reduction.loops.contains(var),
-        Stmt::Store { .. } => true,
+        Stmt::Store { .. } | Stmt::IfThenElse { .. } => true,
         _ => false,
     };
     let Some((buffer, index)) = updated(&stmt, reduction).filter(|_| outermost) else {

@@ -5,10 +5,18 @@ use super::*;
 /// A copy of what TVM said of 24 programs (see `tests/oracles/README.md`).
 const ORACLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/oracles/tvm_per_store_features.json");
 
+/// Programs of other nests, drawn by `tvm_programs.py` beside it.
+const OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/oracles/tvm_other_programs.json");
+
 #[test]
 fn features_are_those_of_tvm() {
-    let comparison = check(Path::new(ORACLE)).unwrap();
-    assert_eq!((comparison.records, comparison.rows), (24, 70));
+    agree(ORACLE, 24, 70);
+    agree(OTHERS, 34, 101);
+}
+
+fn agree(file: &str, records: usize, rows: usize) {
+    let comparison = check(Path::new(file)).unwrap();
+    assert_eq!((comparison.records, comparison.rows), (records, rows), "{file}");
     for ((name, off), largest) in per_store::names().iter().zip(&comparison.off).zip(&comparison.largest) {
         if name.starts_with("int_") {
             assert!(*largest <= INTEGER_TOLERANCE, "{name}: {largest}");
