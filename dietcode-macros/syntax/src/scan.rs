@@ -102,8 +102,10 @@ pub fn scan(source: &str) -> Result<Vec<Annotated>, Errors> {
 /// As [`scan`].
 pub fn scan_with_modules(source: &str) -> Result<(Vec<Annotated>, Vec<Module>), Errors> {
     // What is no sequence of tokens, the parser says.
-    source.parse().map_or(Ok(()), nesting::check)?;
-    let file = syn::parse_file(source)?;
+    let file = match source.parse().map_or(Ok(None), nesting::shallow)? {
+        Some(shallow) => syn::parse2(shallow)?,
+        None => syn::parse_file(source)?,
+    };
     let mut scan = Scan::default();
     scan.within(&file.attrs, |scan| visit::visit_file(scan, &file));
     scan.errors.finish(Some((scan.found, scan.modules)))
