@@ -95,9 +95,23 @@ impl Source {
     /// The parser that gives positions also takes dialects of JSON; what is JSON is decided by `serde_json`.
     fn check_strict(&self) -> Result<()> {
         let Err(e) = serde_json::from_str::<IgnoredAny>(&self.text) else { return Ok(()) };
-        let message = e.to_string();
-        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        Err(self.error_at(e.line().max(1), e.column().max(1), &one_line(message)))
+        Err(self.no_json(&e))
+    }
+
+    /// Why the text is no JSON, or not what it is read as.
+    fn no_json(&self, e: &serde_json::Error) -> Error {
+        let (line, column) = (e.line().max(1), e.column().max(1));
+        let text = self.text.split('\n').nth(line - 1).unwrap_or_default();
+        // It counts bytes, and names the last that it has read.
+        let at = (0..column.min(text.len() + 1)).rfind(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        let (before, rest) = text.split_at(at);
+        let message = match e.classify() {
+            serde_json::error::Category::Syntax | serde_json::error::Category::Eof => no_json(before, rest),
+            _ => None,
+        };
+        let said = e.to_string();
+        let said = || one_line(said.rsplit_once(" at line ").map_or(said.as_str(), |(message, _)| message));
+        self.error_at(line, before.chars().count() + 1, &message.map_or_else(said, str::to_owned))
     }
 
     /// An error at a byte of the text.
@@ -116,6 +130,33 @@ impl Source {
     fn error_at(&self, line: usize, column: usize, message: &str) -> Error {
         Error::input(format!("{}:{line}:{column}: {message}", one_line(&self.path.to_string_lossy())))
     }
+}
+
+/// What other dialects of JSON, and other languages, have at a place of a line.
+fn no_json(before: &str, rest: &str) -> Option<&'static str> {
+    let word =
+        |name: &str| rest.starts_with(name) || before.ends_with('-') && rest.trim_start_matches('-').starts_with(name);
+    let closes = rest.starts_with(['}', ']']);
+    Some(match rest {
+        _ if before.is_empty() && rest.starts_with('\u{feff}') => {
+            "found a byte order mark, expected JSON; save the file as UTF-8 without one"
+        }
+        _ if ["NaN", "nan", "Inf", "inf"].iter().any(|name| word(name)) => {
+            "found what is no number of JSON: it has no NaN and no infinity"
+        }
+        _ if ["True", "False", "None"].iter().any(|name| word(name)) => {
+            "found a word of Python; JSON has true, false and null"
+        }
+        _ if rest.starts_with("//") || rest.starts_with("/*") => {
+            "found a comment; JSON has none: there is the key `comment`"
+        }
+        _ if rest.starts_with('\'') => "found a single quote; strings stand in double quotes",
+        _ if rest.starts_with(['+', '.']) => "found what begins no number of JSON, such as `0.5` or `-2`",
+        _ if closes && before.trim_end().ends_with(',') => {
+            "found a comma before the end, expected one only between elements"
+        }
+        _ => return None,
+    })
 }
 
 /// What `--kernel` takes, where that or a source stands in place of a config.
@@ -185,11 +226,7 @@ impl<'a> Node<'a> {
     pub(super) fn file<T: DeserializeOwned>(&self, expected: &str) -> Result<T> {
         let folder = self.source.path.parent().unwrap_or(Path::new(""));
         let file = Source::read(&folder.join(self.string(expected)?)).map_err(|e| self.error(&e.to_string()))?;
-        serde_json::from_str(&file.text).map_err(|e| {
-            let message = e.to_string();
-            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-            self.error(&file.error_at(e.line().max(1), e.column().max(1), &one_line(message)).to_string())
-        })
+        serde_json::from_str(&file.text).map_err(|e| self.error(&file.no_json(&e).to_string()))
     }
 
     /// A whole number; `5.0` is one too, as in JSON Schema.

@@ -13,10 +13,10 @@
 //! A call checks every element that the nest names, also those that a condition leaves out. So the second form is told only
 //! where its loop reaches no element outside of its tensor that the range itself does not reach; else, what room it needs.
 
-use crate::bounds::{self, never_negative};
+use crate::bounds::never_negative;
 use crate::error::Problem;
 use crate::nest::{Assign, For, Range, Stmt};
-use crate::scope::{OpenLoop, path};
+use crate::scope::{OpenLoop, extremes, path};
 use crate::text::{number, text, whole};
 use crate::{Affine, BinaryOp, DType, Param};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
@@ -166,11 +166,6 @@ impl<'a> Triangle<'a> {
 /// The variable of a loop that an index depends on.
 fn depends<'l>(index: &Affine, loops: &'l [OpenLoop]) -> Option<&'l str> {
     loops.iter().map(|l| &*l.name).find(|name| index.coefficient(name) != 0)
-}
-
-/// The least and the greatest value over all iterations of the loops.
-fn extremes(index: &Affine, loops: &[OpenLoop]) -> Option<[Affine; 2]> {
-    bounds::extremes(index, |name| loops.iter().find(|l| l.name == name).map(|l| &l.extent))
 }
 
 /// The least and the greatest value of an index, where one variable runs from `start` to before `end`.

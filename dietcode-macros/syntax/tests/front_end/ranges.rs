@@ -307,3 +307,28 @@ fn what_a_second_update_tells_to_write_is_a_nest() {
         assert!(body.contains(&format!("acc += {merged};")), "{statement}: {body}");
     }
 }
+
+#[test]
+fn an_index_that_is_outside_at_every_shape_is_refused() {
+    let nest = |types: &str, value: &str| {
+        format!("#[dynamic_kernel] fn f({types}, y: &mut [f32; M]) {{ for i in 0..M {{ y[i] = {value}; }} }}")
+    };
+    for (types, value, place) in [
+        ("x: &[[f32; 5]; M]", "x[i][7]", "index `7` of `x` reaches 7, where the extent is 5"),
+        ("x: &[[f32; 5]; M]", "x[i][4] + x[i][5]", "index `5` of `x` reaches 5, where the extent is 5"),
+        ("x: &[f32; M]", "x[i - 1]", "index `i - 1` of `x` reaches -1, where the extent is M"),
+    ] {
+        let (error, _) = refused(&nest(types, value));
+        assert!(error.contains(place) && error.contains("outside at every shape"), "{error}");
+    }
+    let store = "#[dynamic_kernel] fn f(x: &[f32; M], y: &mut [f32; 3]) { for i in 0..4 { y[i] = x[0]; } }";
+    assert!(refused(store).0.contains("index `i` of `y` reaches 3, where the extent is 3"));
+    // What fits some shape is for a call to check, and what else is wrong is said first.
+    for (types, value) in
+        [("x: &[[f32; N]; M]", "x[i][7]"), ("x: &[f32; N]", "x[i + 1]"), ("x: &[f32; N]", "x[N - 1 - i]")]
+    {
+        parse(&nest(types, value)).unwrap();
+    }
+    let (error, _) = refused(&nest("x: &[[f32; 5]; M]", "x[i][7] + z"));
+    assert!(error.contains("unknown name `z`"), "{error}");
+}
