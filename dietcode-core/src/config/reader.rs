@@ -100,18 +100,15 @@ impl Source {
 
     /// Why the text is no JSON, or not what it is read as.
     fn no_json(&self, e: &serde_json::Error) -> Error {
-        let (line, column) = (e.line().max(1), e.column().max(1));
-        let text = self.text.split('\n').nth(line - 1).unwrap_or_default();
+        let lines = self.text.split_inclusive('\n').take(e.line().max(1) - 1).map(str::len);
         // It counts bytes, and names the last that it has read.
-        let at = (0..column.min(text.len() + 1)).rfind(|at| text.is_char_boundary(*at)).unwrap_or_default();
-        let (before, rest) = text.split_at(at);
-        let message = match e.classify() {
-            serde_json::error::Category::Syntax | serde_json::error::Category::Eof => no_json(before, rest),
-            _ => None,
-        };
+        let end = (lines.sum::<usize>() + e.column().max(1)).min(self.text.len() + 1);
+        let at = (0..end).rfind(|at| self.text.is_char_boundary(*at)).unwrap_or_default();
         let said = e.to_string();
-        let said = || one_line(said.rsplit_once(" at line ").map_or(said.as_str(), |(message, _)| message));
-        self.error_at(line, before.chars().count() + 1, &message.map_or_else(said, str::to_owned))
+        let said = one_line(said.rsplit_once(" at line ").map_or(said.as_str(), |(message, _)| message));
+        let (before, rest) = self.text.split_at(at);
+        let is_data = e.classify() == serde_json::error::Category::Data;
+        self.error(at, of_another_dialect(before, rest).filter(|_| !is_data).unwrap_or(&said))
     }
 
     /// An error at a byte of the text.
@@ -132,30 +129,20 @@ impl Source {
     }
 }
 
-/// What other dialects of JSON, and other languages, have at a place of a line.
-fn no_json(before: &str, rest: &str) -> Option<&'static str> {
-    let word =
-        |name: &str| rest.starts_with(name) || before.ends_with('-') && rest.trim_start_matches('-').starts_with(name);
-    let closes = rest.starts_with(['}', ']']);
-    Some(match rest {
-        _ if before.is_empty() && rest.starts_with('\u{feff}') => {
-            "found a byte order mark, expected JSON; save the file as UTF-8 without one"
-        }
-        _ if ["NaN", "nan", "Inf", "inf"].iter().any(|name| word(name)) => {
-            "found what is no number of JSON: it has no NaN and no infinity"
-        }
-        _ if ["True", "False", "None"].iter().any(|name| word(name)) => {
-            "found a word of Python; JSON has true, false and null"
-        }
-        _ if rest.starts_with("//") || rest.starts_with("/*") => {
-            "found a comment; JSON has none: there is the key `comment`"
-        }
-        _ if rest.starts_with('\'') => "found a single quote; strings stand in double quotes",
-        _ if rest.starts_with(['+', '.']) => "found what begins no number of JSON, such as `0.5` or `-2`",
-        _ if closes && before.trim_end().ends_with(',') => {
-            "found a comma before the end, expected one only between elements"
-        }
-        _ => return None,
+/// What other dialects of JSON, and other languages, have where it ends to be JSON.
+fn of_another_dialect(before: &str, rest: &str) -> Option<&'static str> {
+    const WORDS: [(&[&str], &str); 6] = [
+        (&["\u{feff}"], "found a byte order mark, expected JSON; save the file as UTF-8 without one"),
+        (&["NaN", "nan", "Inf", "inf"], "found what is no number of JSON: it has no NaN and no infinity"),
+        (&["True", "False", "None"], "found a word of Python; JSON has true, false and null"),
+        (&["//", "/*"], "found a comment; JSON has none: there is the key `comment`"),
+        (&["'"], "found a single quote; strings stand in double quotes"),
+        (&["+", "."], "found what begins no number of JSON, such as `0.5` or `-2`"),
+    ];
+    let is_comma = before.trim_end().ends_with(',') && rest.starts_with(['}', ']']);
+    let comma = is_comma.then_some("found a comma before the end, expected one only between elements");
+    comma.or_else(|| {
+        WORDS.iter().find(|(words, _)| words.iter().any(|word| rest.starts_with(word))).map(|found| found.1)
     })
 }
 
