@@ -295,6 +295,11 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains(" f16"), "{text}");
+        // A double is rounded once.
+        let (text, _) =
+            items("", "fn narrow(x: &[f64; M], y: &mut [f16; M]) { for i in 0..M { y[i] = f16::from_f64(x[i]); } }");
+        let rounded = "= f16 :: from_f32 (:: dietcode_core :: runtime :: function :: to_odd (x [[(i) as usize]])) ;";
+        assert!(text.contains(rounded), "{text}");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! `reference`: the user's nest, kept as plain Rust over the same views.
 //!
-//! Every token of the nest keeps its span, so an editor still works on it. Four things change: `x[i][k]` becomes
+//! Every token of the nest keeps its span, so an editor still works on it. Five things change: `x[i][k]` becomes
 //! `x[[i as usize, k as usize]]`, which views can be indexed by; loop variables are `i64`, so that an index such as
 //! `i - r + R` means what it says even where a part of it is negative; float literals have the type that the nest computes in, as they have
 //! in the kernel; declared constants are their values, since the items are not in scope here; and `v.erf()`, which Rust's floats do not have,
-//! and `v.clamp(a, b)`, which panics, become calls of the runtime's functions.
+//! `v.clamp(a, b)`, which panics, and `f16::from_f64(v)`, which rounds twice, become calls of the runtime's functions.
 
 use crate::{params, paths};
 use dietcode_syntax::{Constant, ConstantValue, DType, KernelDef};
@@ -13,7 +13,7 @@ use quote::{format_ident, quote};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Expr, ExprForLoop, ExprLit, ExprMethodCall, ItemFn, Lit, LitFloat, LitInt, Local, Pat, PatType, Type,
+    Expr, ExprCall, ExprForLoop, ExprLit, ExprMethodCall, ItemFn, Lit, LitFloat, LitInt, Local, Pat, PatType, Type,
     parse_quote_spanned,
 };
 
@@ -66,6 +66,14 @@ impl VisitMut for Rewrite<'_> {
             let (core, function, receiver, args) = (paths::core(), &call.method, &call.receiver, &call.args);
             let span = function.span();
             *expr = parse_quote_spanned!(span=> #core::runtime::function::#function(#receiver, #args));
+        }
+        if let Expr::Call(ExprCall { func, args, .. }) = expr
+            && let Expr::Path(path) = &**func
+            && let [half, function] = [path.path.segments.first(), path.path.segments.last()]
+            && let Some(half) = half.filter(|_| function.is_some_and(|function| function.ident == "from_f64"))
+        {
+            let core = paths::core();
+            *expr = parse_quote_spanned!(path.span()=> #half::from_f32(#core::runtime::function::to_odd(#args)));
         }
     }
 

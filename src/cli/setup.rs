@@ -40,7 +40,9 @@ impl Setup {
         for wkl in &config.wkl_insts {
             config.shape_of(&vars, wkl)?;
         }
-        Ok(Setup { program: frontend::program(&def), config, def, vars })
+        let program = frontend::program(&def);
+        config.check_names(&program)?;
+        Ok(Setup { program, config, def, vars })
     }
 
     /// The tuned file of a target, if it holds here.

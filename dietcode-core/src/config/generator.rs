@@ -13,6 +13,7 @@ use super::is_identifier;
 use super::reader::{Node, Object};
 use super::values::{check_few, read_list, read_name, read_names, read_tile};
 use crate::Result;
+use crate::ir::Block;
 use crate::sketch::{FAMILIES, Family, FamilyTable, Kind, Parameter, SIZES, Stage, Value};
 
 /// A generator of a family: its configurations are numbered like nested loops, the first parameter's outermost.
@@ -59,6 +60,15 @@ impl Generator {
     pub fn values(&self, key: &str) -> Option<&[Value]> {
         let at = self.family.parameters.iter().position(|parameter| parameter.key == key)?;
         Some(&self.lists[at])
+    }
+
+    /// The names in its lists that a nest has not, with what each should be.
+    pub(super) fn unknown(&self, block: &Block) -> Vec<String> {
+        let mut found = Vec::new();
+        for (parameter, values) in self.family.parameters.iter().zip(&self.lists) {
+            values.iter().for_each(|value| parameter.unknown(value, block, &mut found));
+        }
+        found
     }
 
     /// How many combinations there are, valid or not; the largest number if there are more than it.

@@ -7,6 +7,7 @@ use dietcode_syntax::{Annotated, Errors, KernelDef, scan};
 
 use super::reader::Node;
 use super::{Config, is_identifier};
+use crate::ir::Program;
 use crate::{Error, Result};
 
 /// Where the annotated function is.
@@ -35,6 +36,22 @@ impl Config {
         let def = self.kernel.find(&self.places.kernel)?;
         self.check_targets(&def)?;
         Ok(def)
+    }
+
+    /// Whether the generators name loops and operands of the kernel.
+    ///
+    /// # Errors
+    /// Those of a target that do not, where what else they list would be left out without a word.
+    pub fn check_names(&self, program: &Program) -> Result<()> {
+        let cuda = self.cuda.iter().flat_map(|cuda| &cuda.generators).map(|generator| ("cuda", generator));
+        let all = self.cpu.generators.iter().map(|generator| ("cpu", generator)).chain(cuda);
+        for (target, generator) in all {
+            if let Some(unknown) = generator.unknown(&program.blocks[0]).first() {
+                let path = self.path.display();
+                return Err(Error::input(format!("{path}: targets.{target}.generators: {unknown}")));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the targets are possible ones of a kernel.

@@ -95,9 +95,20 @@ impl Source {
     /// The parser that gives positions also takes dialects of JSON; what is JSON is decided by `serde_json`.
     fn check_strict(&self) -> Result<()> {
         let Err(e) = serde_json::from_str::<IgnoredAny>(&self.text) else { return Ok(()) };
-        let message = e.to_string();
-        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        Err(self.error_at(e.line().max(1), e.column().max(1), &one_line(message)))
+        Err(self.no_json(&e))
+    }
+
+    /// Why the text is no JSON, or not what it is read as.
+    fn no_json(&self, e: &serde_json::Error) -> Error {
+        let lines = self.text.split_inclusive('\n').take(e.line().max(1) - 1).map(str::len);
+        // It counts bytes, and names the last that it has read.
+        let end = (lines.sum::<usize>() + e.column().max(1)).min(self.text.len() + 1);
+        let at = (0..end).rfind(|at| self.text.is_char_boundary(*at)).unwrap_or_default();
+        let said = e.to_string();
+        let said = one_line(said.rsplit_once(" at line ").map_or(said.as_str(), |(message, _)| message));
+        let (before, rest) = self.text.split_at(at);
+        let is_data = e.classify() == serde_json::error::Category::Data;
+        self.error(at, of_another_dialect(before, rest).filter(|_| !is_data).unwrap_or(&said))
     }
 
     /// An error at a byte of the text.
@@ -116,6 +127,23 @@ impl Source {
     fn error_at(&self, line: usize, column: usize, message: &str) -> Error {
         Error::input(format!("{}:{line}:{column}: {message}", one_line(&self.path.to_string_lossy())))
     }
+}
+
+/// What other dialects of JSON, and other languages, have where it ends to be JSON.
+fn of_another_dialect(before: &str, rest: &str) -> Option<&'static str> {
+    const WORDS: [(&[&str], &str); 6] = [
+        (&["\u{feff}"], "found a byte order mark, expected JSON; save the file as UTF-8 without one"),
+        (&["NaN", "nan", "Inf", "inf"], "found what is no number of JSON: it has no NaN and no infinity"),
+        (&["True", "False", "None"], "found a word of Python; JSON has true, false and null"),
+        (&["//", "/*"], "found a comment; JSON has none: there is the key `comment`"),
+        (&["'"], "found a single quote; strings stand in double quotes"),
+        (&["+", "."], "found what begins no number of JSON, such as `0.5` or `-2`"),
+    ];
+    let is_comma = before.trim_end().ends_with(',') && rest.starts_with(['}', ']']);
+    let comma = is_comma.then_some("found a comma before the end, expected one only between elements");
+    comma.or_else(|| {
+        WORDS.iter().find(|(words, _)| words.iter().any(|word| rest.starts_with(word))).map(|found| found.1)
+    })
 }
 
 /// What `--kernel` takes, where that or a source stands in place of a config.
@@ -185,11 +213,7 @@ impl<'a> Node<'a> {
     pub(super) fn file<T: DeserializeOwned>(&self, expected: &str) -> Result<T> {
         let folder = self.source.path.parent().unwrap_or(Path::new(""));
         let file = Source::read(&folder.join(self.string(expected)?)).map_err(|e| self.error(&e.to_string()))?;
-        serde_json::from_str(&file.text).map_err(|e| {
-            let message = e.to_string();
-            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-            self.error(&file.error_at(e.line().max(1), e.column().max(1), &one_line(message)).to_string())
-        })
+        serde_json::from_str(&file.text).map_err(|e| self.error(&file.no_json(&e).to_string()))
     }
 
     /// A whole number; `5.0` is one too, as in JSON Schema.

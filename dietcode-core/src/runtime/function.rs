@@ -32,9 +32,46 @@ pub fn clamp<T: Float>(x: T, low: T, high: T) -> T {
     if raised > high { high } else { raised }
 }
 
+/// A float between whose 24 significant bits and `x` no number of 22 bits or less lies: the last bit is set unless the float is `x` itself. Rounded to
+/// one of 16 bits it is what `x` is, rounded once, as `f16::from_f64(x)` is in a nest; the crate half rounds to 24 bits first.
+pub fn to_odd(x: f64) -> f32 {
+    let nearest = x as f32;
+    if f64::from(nearest) == x || x.is_nan() {
+        return nearest;
+    }
+    let is_beyond = f64::from(nearest).abs() > x.abs();
+    f32::from_bits((nearest.to_bits() - u32::from(is_beyond)) | 1)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{clamp, erf};
+    use half::{bf16, f16};
+
+    use super::{clamp, erf, to_odd};
+
+    #[test]
+    fn a_double_is_rounded_to_16_bits_once() {
+        // Ties, and what is next to them: by less than a float holds.
+        let numbers = |bits: &dyn Fn(u16) -> f64| {
+            let pairs = (0..0x7bff).map(|at| (bits(at), bits(at + 1)));
+            pairs.flat_map(|(low, high)| [(low, f64::midpoint(low, high), high)]).collect::<Vec<_>>()
+        };
+        for (low, tie, high) in numbers(&|bits| f16::from_bits(bits).to_f64()) {
+            let rounded = |x: f64| f16::from_f32(to_odd(x)).to_f64();
+            assert_eq!((rounded(tie.next_down()), rounded(tie.next_up())), (low, high), "{tie}");
+            assert_eq!((rounded(-tie.next_down()), rounded(-tie.next_up())), (-low, -high), "{tie}");
+            assert_eq!((rounded(low), rounded(tie)), (low, f16::from_f64(tie).to_f64()), "{tie}");
+        }
+        for (low, tie, high) in numbers(&|bits| bf16::from_bits(bits).to_f64()) {
+            let rounded = |x: f64| bf16::from_f32(to_odd(x)).to_f64();
+            assert_eq!((rounded(tie.next_down()), rounded(tie.next_up())), (low, high), "{tie}");
+        }
+        for x in [f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300, 0.0, -0.0, 1e-300, -1e-300] {
+            assert_eq!(f16::from_f32(to_odd(x)).to_bits(), f16::from_f64(x).to_bits(), "{x}");
+            assert_eq!(bf16::from_f32(to_odd(x)).to_bits(), bf16::from_f64(x).to_bits(), "{x}");
+        }
+        assert!(to_odd(f64::NAN).is_nan());
+    }
 
     #[test]
     fn clamping_is_that_of_f32_and_never_panics() {

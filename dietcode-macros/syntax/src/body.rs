@@ -252,6 +252,7 @@ impl<'e> Walk<'_, 'e> {
     /// `y[i][j]` on the left of an assignment.
     fn store(&mut self, target: &syn::Expr) -> Option<Target> {
         let (param, index) = self.scope.element(target)?;
+        self.scope.check_inside(target, param, &index);
         let output = self.scope.output.as_ref()?;
         if param != output.param {
             if self.scope.signature.params[param].mutable {
@@ -390,6 +391,9 @@ impl<'e> Walk<'_, 'e> {
 
     /// What only the whole nest can tell; not worth saying while parts of it are in error.
     fn finish(mut self, name: &Ident) -> Option<Body> {
+        if self.scope.errors.is_empty() {
+            *self.scope.errors = std::mem::take(&mut self.scope.outside);
+        }
         if !self.scope.errors.is_empty() {
             return None;
         }

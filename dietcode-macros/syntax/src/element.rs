@@ -174,6 +174,7 @@ impl Scope<'_> {
         let dtype = self.signature.params[param].dtype;
         self.check_type(param, expr, converted)?;
         let Some(output) = self.output.as_ref().filter(|output| output.param == param) else {
+            self.check_inside(expr, param, &index);
             self.reads.push((param, index.clone()));
             return Some(Expr::Load { param, index });
         };

@@ -3,7 +3,7 @@
 //! A sentence names what was found, then what is allowed or what to do. Errors accumulate, so that one build
 //! reports everything that is wrong with a function.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use std::fmt;
 
@@ -38,6 +38,11 @@ impl Errors {
     /// Adds an error at some tokens.
     pub(crate) fn push(&mut self, at: impl ToTokens, problem: Problem) {
         self.0.push(syn::Error::new_spanned(at, problem));
+    }
+
+    /// One error, at a place of a text.
+    pub(crate) fn at(span: Span, problem: Problem) -> Errors {
+        Errors(vec![syn::Error::new(span, problem)])
     }
 
     /// The value if nothing was found wrong, else the errors in source order.
@@ -315,6 +320,9 @@ problems! {
     NotATensor(name, kind) "`{name}` is indexed, but it is {kind}; only tensors are";
     IndexedExpression(found) "`{found}` is indexed; only tensors are";
     WrongRank(name, found, rank) "wrong number of indices: found {found}; `{name}` has rank {rank}, one index per dimension";
+    IndexOutside(found, name, reached, extent)
+        "the index `{found}` of `{name}` reaches {reached}, where the extent is {extent}: outside at every shape; \
+         change the index, the range of its loop or the type of `{name}`";
     OutputReadElsewhere(found, expected)
         "the output is read at `{found}`; it may be read only at the element that is written, `{expected}`";
     OutputInUpdate
@@ -377,6 +385,12 @@ problems! {
     TooDeep(most) "the expression is nested deeper than {most} levels; split it";
     NestedTooDeep(most) "this is nested deeper than {most} levels; split it";
     TooLarge(most) "the nest has more than {most} operations once its `let`s and functions are put in place; make it smaller";
+
+    // Text that is no Rust.
+    Unclosed(found) "`{found}` is not closed: what closes it is missing at some place behind it";
+    WronglyClosed(found, open, line, column) "found `{found}`, but `{open}` at {line}:{column} is to be closed first";
+    ClosesNothing(found) "found `{found}`, which closes nothing";
+    NoToken(found) "found `{found}`, with which no token of Rust begins; of a string or comment, the end may be missing";
 
     // Conditional compilation.
     CfgPredicate(found) "found `{found}`; a cfg predicate is `name`, `name = \"value\"`, `all(…)`, `any(…)` or `not(…)`";

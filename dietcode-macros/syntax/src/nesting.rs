@@ -1,7 +1,7 @@
 //! How deep syntax is nested, found before it is parsed: a parser that calls itself for what is nested needs stack for each level.
 
 use crate::error::{Errors, Problem};
-use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 
 /// The most levels of syntax. Where nobody optimises it, syn takes up to 30 KiB of stack for one (`((((u8))))`); a process's first thread and
 /// rustc's have 8 MiB.
@@ -9,6 +9,9 @@ const MAX_NESTING: usize = 192;
 
 /// The levels that a generic argument counts for (51 KiB).
 const WEIGHT: usize = 3;
+
+/// The links of a chain (`a + b + c`, `a.b().c()`) that count as a level: a parser has a loop for them, but each is a level of its tree (4.3 KiB).
+const LINKS: usize = 6;
 
 /// Refuses what is nested deeper than [`MAX_NESTING`] levels, by a count that is no less than the levels of a parser.
 ///
@@ -18,21 +21,62 @@ pub(crate) fn check(tokens: TokenStream) -> Result<(), Errors> {
     levels(tokens, 0)
 }
 
+/// Of a file with something that is nested too deep, the tokens without it, where it stands in braces and has neither kernels nor modules.
+///
+/// # Errors
+/// As [`check`], if the rest is too deep.
+pub(crate) fn shallow(tokens: TokenStream) -> Result<Option<TokenStream>, Errors> {
+    match check(tokens.clone()) {
+        Ok(()) => Ok(None),
+        Err(_) => kept(tokens, 0).map(Some),
+    }
+}
+
 fn levels(tokens: TokenStream, around: usize) -> Result<(), Errors> {
     let mut statement = Statement::default();
     for token in tokens {
-        statement.take(&token);
-        let depth = around + statement.depth();
-        if depth > MAX_NESTING {
-            let mut errors = Errors::default();
-            errors.push(&token, Problem::NestedTooDeep { most: MAX_NESTING.to_string() });
-            return Err(errors);
-        }
+        let depth = statement.level(&token, around)?;
         if let TokenTree::Group(group) = &token {
             levels(group.stream(), depth + 1)?;
         }
     }
     Ok(())
+}
+
+fn kept(tokens: TokenStream, around: usize) -> Result<TokenStream, Errors> {
+    let mut statement = Statement::default();
+    // Whether an attribute before says that a kernel follows.
+    let mut is_kernel = false;
+    let mut keep = |token: TokenTree| {
+        let depth = statement.level(&token, around)?;
+        let TokenTree::Group(group) = &token else { return Ok(token) };
+        let (is_block, declares) = (group.delimiter() == Delimiter::Brace, declares(group.stream()));
+        let inside = match levels(group.stream(), depth + 1) {
+            Ok(()) => group.stream(),
+            Err(errors) if is_kernel => return Err(errors),
+            Err(_) if is_block && !declares => TokenStream::new(),
+            Err(_) => kept(group.stream(), depth + 1)?,
+        };
+        is_kernel = if is_block { false } else { is_kernel || declares };
+        let mut with = Group::new(group.delimiter(), inside);
+        with.set_span(group.span());
+        Ok(with.into())
+    };
+    tokens.into_iter().map(&mut keep).collect()
+}
+
+/// Whether a build script looks for something in these tokens.
+fn declares(tokens: TokenStream) -> bool {
+    let mut open = vec![tokens.into_iter()];
+    while let Some(tokens) = open.last_mut() {
+        match tokens.next() {
+            Some(token) if is(&token, &["dynamic_kernel", "mod"]) => return true,
+            Some(TokenTree::Group(group)) => open.push(group.stream().into_iter()),
+            Some(_) => {}
+            None => drop(open.pop()),
+        }
+    }
+    false
 }
 
 /// What is nested without a delimiter, since the last token that ends a statement, an argument or an element.
@@ -46,6 +90,12 @@ struct Statement {
     bar: bool,
     /// Operators before an operand that does not stand there yet.
     prefixes: usize,
+    /// Operators between operands.
+    operators: usize,
+    /// Fields, calls, indices and casts of the last operand.
+    suffixes: usize,
+    /// The most of them that an operand has.
+    most_suffixes: usize,
     /// What stood before.
     last: Last,
 }
@@ -70,8 +120,16 @@ enum Last {
 }
 
 impl Statement {
-    fn depth(&self) -> usize {
-        self.open + WEIGHT * self.angles + self.prefixes
+    /// The level of a token, in so many others.
+    fn level(&mut self, token: &TokenTree, around: usize) -> Result<usize, Errors> {
+        self.take(token);
+        let links = (self.operators + self.most_suffixes) / LINKS;
+        let level = around + self.open + WEIGHT * self.angles + self.prefixes + links;
+        let mut errors = Errors::default();
+        if level > MAX_NESTING {
+            errors.push(token, Problem::NestedTooDeep { most: MAX_NESTING.to_string() });
+        }
+        errors.finish(Some(level))
     }
 
     fn take(&mut self, token: &TokenTree) {
@@ -89,31 +147,57 @@ impl Statement {
                 self.open += 1;
                 self.last = Last::Operator;
             }
-            TokenTree::Ident(_) | TokenTree::Literal(_) => self.operand(Last::Operand),
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => self.operand(Last::Block),
+            TokenTree::Ident(_) if is(token, &["as"]) => {
+                self.suffix();
+                self.last = Last::Operator;
+            }
+            TokenTree::Ident(_) | TokenTree::Literal(_) => {
+                self.prefixes = 0;
+                self.last = Last::Operand;
+            }
             // Its levels are inside of the prefixes that stand before it.
-            TokenTree::Group(_) => self.last = Last::Operand,
+            TokenTree::Group(group) => {
+                if self.last == Last::Operand {
+                    self.suffix();
+                }
+                self.last = if group.delimiter() == Delimiter::Brace { Last::Block } else { Last::Operand };
+            }
         }
     }
 
-    fn operand(&mut self, last: Last) {
+    fn suffix(&mut self) {
+        self.suffixes += 1;
+        self.most_suffixes = self.most_suffixes.max(self.suffixes);
+    }
+
+    /// An operator between operands.
+    fn operator(&mut self) {
+        self.operators += 1;
+        self.suffixes = 0;
         self.prefixes = 0;
-        self.last = last;
     }
 
     fn punct(&mut self, of: char, spacing: Spacing) {
-        let prefix = self.last == Last::Operator;
-        match (of, self.last) {
+        let last = match self.last {
+            Last::Part(first) if !is_continued(first, of) => Last::Operator,
+            last => last,
+        };
+        let after_operand = matches!(last, Last::Operand | Last::Block);
+        match (of, last) {
             (';' | ',', _) => return *self = Statement::default(),
             ('#', _) | ('!', Last::Attribute) => return self.last = Last::Attribute,
             ('\'', _) => return self.last = Last::Quote,
+            ('?', Last::Operand | Last::Block) => {
+                self.suffix();
+                return self.last = Last::Operand;
+            }
             // The first `=` counted as an assignment.
             ('=', Last::Part('=')) => {
                 self.open = self.open.saturating_sub(1);
                 return self.last = Last::Operator;
             }
-            ('=', Last::Part('!' | '>')) => return self.last = Last::Operator,
-            ('=', Last::Part('<')) => self.angles -= 1,
+            ('=', Last::Part('!' | '>' | '.')) => return self.last = Last::Operator,
+            ('=', Last::Part('<')) => self.angles = self.angles.saturating_sub(1),
             ('=' | '@', _) | ('>', Last::Part('-')) => self.open += 1,
             ('|', Last::Operator) => {
                 self.open += 1;
@@ -123,19 +207,32 @@ impl Statement {
                 self.bar = false;
                 return self.last = Last::Operator;
             }
+            ('.', Last::Part('.')) => self.operator(),
+            ('.', _) if after_operand => self.suffix(),
             ('<', _) => self.angles += 1,
             ('>', _) => self.angles = self.angles.saturating_sub(1),
             (_, Last::Operator) => self.prefixes += 1,
             // No type has them: what stood before were comparisons and shifts.
-            ('*' | '/' | '%' | '^' | '|', Last::Operand | Last::Block) | ('&', Last::Part('&')) => self.angles = 0,
+            ('*' | '/' | '%' | '^' | '|', _) if after_operand => self.angles = 0,
+            ('&', Last::Part('&')) => self.angles = 0,
             _ => {}
         }
-        self.last = match spacing {
-            Spacing::Joint if of == '>' && self.last == Last::Part('>') => Last::Shift,
-            Spacing::Joint if !prefix => Last::Part(of),
+        if after_operand && matches!(of, '+' | '-' | '*' | '/' | '%' | '^' | '|' | '&' | '<' | '>') {
+            self.operator();
+        }
+        self.last = match (spacing, last) {
+            (Spacing::Joint, Last::Part('>')) if of == '>' => Last::Shift,
+            // Another one would be a prefix.
+            (_, Last::Part('&' | '|')) => Last::Operator,
+            (Spacing::Joint, last) if last != Last::Operator => Last::Part(of),
             _ => Last::Operator,
         };
     }
+}
+
+/// Whether an operator may have these characters next to each other.
+fn is_continued(first: char, second: char) -> bool {
+    second == '=' || first == second && "&|<>.:".contains(first) || second == '>' && "-=".contains(first)
 }
 
 /// Words before an expression, a pattern or a type that may be as long as what follows.

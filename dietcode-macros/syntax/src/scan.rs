@@ -6,7 +6,7 @@ use crate::described;
 use crate::error::{Errors, Problem};
 use crate::nesting;
 use crate::parse::{is_dynamic_kernel, parse_kernel};
-use proc_macro2::{LineColumn, TokenStream, TokenTree};
+use proc_macro2::{LexError, LineColumn, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::Parser;
@@ -101,12 +101,38 @@ pub fn scan(source: &str) -> Result<Vec<Annotated>, Errors> {
 /// # Errors
 /// As [`scan`].
 pub fn scan_with_modules(source: &str) -> Result<(Vec<Annotated>, Vec<Module>), Errors> {
-    // What is no sequence of tokens, the parser says.
-    source.parse().map_or(Ok(()), nesting::check)?;
-    let file = syn::parse_file(source)?;
+    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+    let tokens = source.parse().map_err(|error: LexError| no_tokens(source, error.span()))?;
+    let file = match nesting::shallow(tokens)? {
+        Some(shallow) => syn::parse2(shallow)?,
+        None => syn::parse_file(source)?,
+    };
     let mut scan = Scan::default();
     scan.within(&file.attrs, |scan| visit::visit_file(scan, &file));
     scan.errors.finish(Some((scan.found, scan.modules)))
+}
+
+/// Why a text is no sequence of tokens, which the lexer found at a place: where something stands that is not closed at the end, or that closes
+/// something else.
+fn no_tokens(source: &str, span: Span) -> Errors {
+    let at = |span: Span| source.split_at_checked(span.byte_range().start).unwrap_or((source, ""));
+    let (before, rest) = at(span);
+    let first = |text: &str| text.chars().next().map(String::from).unwrap_or_default();
+    let found = first(rest);
+    let problem = match &*found {
+        "(" | "[" | "{" => Problem::Unclosed { found },
+        // What stands before it is not closed at its own end, if there is anything to close.
+        ")" | "]" | "}" => match before.parse::<TokenStream>() {
+            Ok(_) => Problem::ClosesNothing { found },
+            Err(open) => {
+                let (line, column) = from_one(open.span().start());
+                let open = first(at(open.span()).1);
+                Problem::WronglyClosed { found, open, line: line.to_string(), column: column.to_string() }
+            }
+        },
+        _ => Problem::NoToken { found },
+    };
+    Errors::at(span, problem)
 }
 
 #[derive(Default)]

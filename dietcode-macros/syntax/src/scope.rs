@@ -1,13 +1,14 @@
 //! What the names of a nest stand for while it is walked.
 
 use crate::affine::affine;
+use crate::bounds;
 use crate::error::{Errors, Problem};
 use crate::helper::Helper;
 use crate::nest::{For, Range};
 use crate::signature::Signature;
 use crate::text::text;
 use crate::triangle::Triangle;
-use crate::{Affine, Constant, ConstantValue, DType, Expr, MAX_COEFFICIENT, name};
+use crate::{Affine, Constant, ConstantValue, DType, Expr, MAX_COEFFICIENT, Param, name};
 use proc_macro2::Ident;
 use syn::ExprCall;
 
@@ -114,6 +115,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) output: Option<Output>,
     /// The elements of inputs that were read so far.
     pub(crate) reads: Vec<(usize, Vec<Affine>)>,
+    /// Indices that leave their tensors by constants alone: reported if nothing else is, which may be why.
+    pub(crate) outside: Errors,
     /// How many operations expressions have been given so far.
     pub(crate) operations: usize,
     /// The functions inside the kernel's body; `names` begins with theirs, and with those of the constants.
@@ -152,6 +155,7 @@ impl<'a> Scope<'a> {
             accumulators: Vec::new(),
             output,
             reads: Vec::new(),
+            outside: Errors::default(),
             operations: 0,
             helpers,
             inside: 0,
@@ -285,6 +289,21 @@ impl<'a> Scope<'a> {
         Some((param, indices.into_iter().collect::<Option<_>>()?))
     }
 
+    /// Notes which indices of an element leave the tensor by constants alone: no call would pass the check of them.
+    pub(crate) fn check_inside(&mut self, expr: &syn::Expr, param: usize, index: &[Affine]) {
+        let Param { name, dims, .. } = &self.signature.params[param];
+        for ((at, index), extent) in subscripts(expr).1.into_iter().zip(index).zip(dims) {
+            let Some(ends) = extremes(index, &self.loops) else { continue };
+            let [least, greatest] = ends.each_ref().map(Affine::as_constant);
+            let before = least.filter(|least| *least < 0);
+            let beyond = greatest.filter(|greatest| extent.as_constant().is_some_and(|extent| *greatest >= extent));
+            if let Some(reached) = before.or(beyond) {
+                let (name, reached, extent) = (name.clone(), reached.to_string(), extent.to_string());
+                self.outside.push(at, Problem::IndexOutside { found: text(at), name, reached, extent });
+            }
+        }
+    }
+
     /// Whether a name stands for an index.
     pub(crate) fn names_an_index(&self, ident: &Ident) -> bool {
         match lookup(&self.names, ident) {
@@ -297,6 +316,11 @@ impl<'a> Scope<'a> {
     pub(crate) fn open_reduction(&self) -> Option<&OpenLoop> {
         self.loops[..self.depth].iter().rev().find(|l| l.reduce)
     }
+}
+
+/// The least and the greatest value over all iterations of the loops.
+pub(crate) fn extremes(index: &Affine, loops: &[OpenLoop]) -> Option<[Affine; 2]> {
+    bounds::extremes(index, |name| loops.iter().find(|l| l.name == name).map(|l| &l.extent))
 }
 
 /// A name that nothing in the function declares; constants are written in capitals.

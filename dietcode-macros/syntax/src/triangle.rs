@@ -13,10 +13,10 @@
 //! A call checks every element that the nest names, also those that a condition leaves out. So the second form is told only
 //! where its loop reaches no element outside of its tensor that the range itself does not reach; else, what room it needs.
 
-use crate::bounds::{self, never_negative};
+use crate::bounds::never_negative;
 use crate::error::Problem;
 use crate::nest::{Assign, For, Range, Stmt};
-use crate::scope::{OpenLoop, path};
+use crate::scope::{OpenLoop, extremes, path};
 use crate::text::{number, text, whole};
 use crate::{Affine, BinaryOp, DType, Param};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
@@ -69,14 +69,10 @@ impl<'a> Triangle<'a> {
         {
             return Some(self.window(l, &length));
         }
-        // `0..i` runs to `M - 1`; one iteration more says the same, and makes a loop over `M`.
         let [least, greatest] = &self.widest;
-        let wider = greatest.plus(1)?;
-        let is_end = !self.range.inclusive && depends(&self.ends[1], loops).is_some() && path(self.range.end).is_some();
-        let shift = |ends: [&Affine; 2]| Some([ends[0].add_scaled(origin, -1)?, ends[1].add_scaled(origin, -1)?]);
-        let beyond = |end: &Affine| {
-            let all = shift([least, end])?;
-            let some = shift([&self.ends[0], &self.ends[1]])?;
+        let shift = |[start, end]: [&Affine; 2]| Some([start.add_scaled(origin, -1)?, end.add_scaled(origin, -1)?]);
+        let beyond = |range: [&Affine; 2]| {
+            let (all, some) = (shift(range)?, shift([&self.ends[0], &self.ends[1]])?);
             let is_beyond = |(_, extent, index): &&(&Param, &Affine, &Affine)| {
                 let reached = values(index, &var, &all, loops).zip(values(index, &var, &some, loops));
                 reached.is_none_or(|(all, some)| !reaches(extent, &all, &some))
@@ -84,14 +80,26 @@ impl<'a> Triangle<'a> {
             let first = indices.iter().find(is_beyond);
             first.map(|(param, extent, index)| (*param, *extent, values(index, &var, &all, loops)))
         };
-        let ends = is_end.then_some(&wider).into_iter().chain([greatest]);
-        let end = ends.clone().find(|end| beyond(end).is_none());
-        let range = format!("for {var} in {least}..{}", end.unwrap_or(greatest));
+        // The condition leaves out iterations before and behind these too, and a loop over `0..M` can be called where `M` is 0, one over `0..M - 1` or
+        // `1..M` cannot.
+        let [from_any, to_any] = self.ends.each_ref().map(|end| depends(end, loops).is_some());
+        let is_name = !self.range.inclusive && path(self.range.end).is_some();
+        let wider = if is_name { greatest.plus(1) } else { None };
+        let is_variable = |index: &Affine| index.add_scaled(&Affine::var(&var), -1).as_ref() == Some(origin);
+        let extents = indices.iter().filter(|(_, _, index)| is_variable(index)).map(|(_, extent, _)| *extent);
+        let ends: Vec<&Affine> = wider.iter().chain(extents).filter(|_| to_any).chain([greatest]).collect();
+        let zero = Affine::default();
+        let starts = [Some(least), (from_any && never_negative(least)).then_some(&zero)].into_iter().flatten();
+        let ranges: Vec<[&Affine; 2]> = starts.flat_map(|start| ends.iter().map(move |end| [start, *end])).collect();
+        let inside: Vec<[&Affine; 2]> = ranges.into_iter().filter(|range| beyond(*range).is_none()).collect();
+        let has_length = |[start, end]: &&[&Affine; 2]| end.add_scaled(start, -1).is_some_and(|l| never_negative(&l));
+        let best = inside.iter().find(has_length).or(inside.first()).copied().unwrap_or([least, greatest]);
+        let range = format!("for {var} in {}..{}", best[0], best[1]);
         if dtype.is_integer() {
             return Some(Problem::RangeOfLoopOfIntegers { found, name, range });
         }
         let statement = self.chosen(l, dtype, loops);
-        let Some((param, extent, reached)) = beyond(end.unwrap_or(greatest)) else {
+        let Some((param, extent, reached)) = beyond(best) else {
             return Some(Problem::RangeOfLoop { found, name, range, statement });
         };
         let [least, greatest] = reached?;
@@ -158,11 +166,6 @@ impl<'a> Triangle<'a> {
 /// The variable of a loop that an index depends on.
 fn depends<'l>(index: &Affine, loops: &'l [OpenLoop]) -> Option<&'l str> {
     loops.iter().map(|l| &*l.name).find(|name| index.coefficient(name) != 0)
-}
-
-/// The least and the greatest value over all iterations of the loops.
-fn extremes(index: &Affine, loops: &[OpenLoop]) -> Option<[Affine; 2]> {
-    bounds::extremes(index, |name| loops.iter().find(|l| l.name == name).map(|l| &l.extent))
 }
 
 /// The least and the greatest value of an index, where one variable runs from `start` to before `end`.

@@ -296,7 +296,10 @@ fn dialects_of_json_are_errors() {
         let message = parse(text);
         assert!(message.starts_with("c.json:1:") || message.starts_with("c.json:2:"), "{text}: {message}");
     }
-    assert_eq!(error("\"seed\": 7,", "\"seed\": 7,\n//\n"), "c.json:26:1: key must be a string");
+    assert_eq!(
+        error("\"seed\": 7,", "\"seed\": 7,\n//\n"),
+        "c.json:26:1: found a comment; JSON has none: there is the key `comment`"
+    );
 }
 
 #[test]
@@ -342,4 +345,24 @@ fn files_that_cannot_be_read() {
     fs::create_dir(folder.path().join("ops.rs")).unwrap();
     let error = config.kernel_def().unwrap_err().to_string();
     assert!(error.contains("key `kernel.source`: ") && error.ends_with("ops.rs is not a file"), "{error}");
+}
+
+#[test]
+fn what_other_dialects_have_is_told_in_plain_words() {
+    for (text, error) in [
+        ("\u{feff}{}", "1:1: found a byte order mark, expected JSON; save the file as UTF-8 without one"),
+        ("{\"a\": NaN}", "1:7: found what is no number of JSON: it has no NaN and no infinity"),
+        ("{\"a\": -Infinity}", "1:8: found what is no number of JSON: it has no NaN and no infinity"),
+        ("{\"é\": [1,\n 2,]}", "2:4: found a comma before the end, expected one only between elements"),
+        ("{\"a\": 1,\n}", "2:1: found a comma before the end, expected one only between elements"),
+        ("{\"a\": 1 // b\n}", "1:9: found a comment; JSON has none: there is the key `comment`"),
+        ("{'a': 1}", "1:2: found a single quote; strings stand in double quotes"),
+        ("{\"é\": True}", "1:7: found a word of Python; JSON has true, false and null"),
+        ("{\"a\": .5}", "1:7: found what begins no number of JSON, such as `0.5` or `-2`"),
+        ("{\"a\": 1} 2", "1:10: trailing characters"),
+        ("{\"a\": ", "1:6: EOF while parsing a value"),
+        ("é", "1:1: expected value"),
+    ] {
+        assert_eq!(parse(text), format!("c.json:{error}"), "{text}");
+    }
 }

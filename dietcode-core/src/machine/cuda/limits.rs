@@ -166,8 +166,16 @@ const BLACKWELL: DeviceLimits = DeviceLimits {
     ..HOPPER
 };
 
+/// Of another design than that of 10.0: a multiprocessor is as large as that of 8.9.
+const BLACKWELL_GRAPHICS: DeviceLimits = DeviceLimits {
+    capability: ComputeCapability { major: 12, minor: 0 },
+    part: "RTX PRO 6000",
+    multiprocessors: 188,
+    ..ADA
+};
+
 /// All devices that are known, oldest first.
-pub const DEVICES: &[DeviceLimits] = &[TURING, AMPERE, AMPERE_GRAPHICS, ADA, HOPPER, BLACKWELL];
+pub const DEVICES: &[DeviceLimits] = &[TURING, AMPERE, AMPERE_GRAPHICS, ADA, HOPPER, BLACKWELL, BLACKWELL_GRAPHICS];
 
 #[cfg(test)]
 mod tests {
@@ -185,6 +193,18 @@ mod tests {
         }
     }
 
+    /// "Technical Specifications per Compute Capability".
+    #[test]
+    fn devices_of_2025_have_what_the_tables_say() {
+        let of = |name: &str| DeviceLimits::of(name.parse().unwrap()).unwrap();
+        let sizes = |d: &DeviceLimits| {
+            let shared = [d.shared_per_sm >> 10, d.shared_per_block_opt_in >> 10, d.shared_per_block >> 10];
+            (shared, d.warps_per_sm, d.threads_per_sm, d.blocks_per_sm, d.registers_per_sm, d.registers_per_block)
+        };
+        assert_eq!(sizes(of("sm_100")), ([228, 227, 48], 64, 2048, 32, 65536, 65536));
+        assert_eq!(sizes(of("sm_120")), ([100, 99, 48], 48, 1536, 24, 65536, 65536));
+    }
+
     #[test]
     fn a_device_that_is_not_known_is_an_error_that_lists_those_that_are() {
         let error = DeviceLimits::of(ComputeCapability { major: 6, minor: 1 }).unwrap_err();
@@ -195,7 +215,7 @@ mod tests {
     #[test]
     fn a_device_newer_than_the_table_has_the_limits_of_the_nearest_older_one() {
         for (major, minor, nearest) in
-            [(8, 0, "sm_80"), (8, 7, "sm_86"), (9, 0, "sm_90"), (10, 3, "sm_100"), (12, 0, "sm_100")]
+            [(8, 0, "sm_80"), (8, 7, "sm_86"), (9, 0, "sm_90"), (10, 3, "sm_100"), (12, 0, "sm_120"), (12, 1, "sm_120")]
         {
             let capability = ComputeCapability { major, minor };
             let limits = DeviceLimits::nearest(capability).unwrap();

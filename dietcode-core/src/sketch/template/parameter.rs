@@ -164,7 +164,7 @@ impl Parameter {
     }
 
     /// Names that a value has and a nest has not.
-    fn unknown(&self, value: &Value, block: &Block, found: &mut Vec<String>) {
+    pub(crate) fn unknown(&self, value: &Value, block: &Block, found: &mut Vec<String>) {
         let of = match self.kind {
             Kind::Sizes(of, _) | Kind::Names(of) => of,
             Kind::Stages => Named::Input,

@@ -60,7 +60,7 @@ fn an_extent_computed_from_constants_is_to_be_declared() {
 
 #[test]
 fn the_hash_depends_on_the_values() {
-    let hashes = ["(consts(K = 4, EPS = 1e-5))", "(consts(K = 5, EPS = 1e-5))", "(consts(K = 4, EPS = 1e-6))"]
+    let hashes = ["(consts(K = 4, EPS = 1e-5))", "(consts(K = 3, EPS = 1e-5))", "(consts(K = 4, EPS = 1e-6))"]
         .map(|attribute| def(attribute, NEST).source_hash());
     assert!(hashes[0] != hashes[1] && hashes[0] != hashes[2] && hashes[1] != hashes[2], "{hashes:?}");
 }

@@ -25,9 +25,13 @@ fn depths() {
 }
 
 /// What nests in expressions, types and patterns, with and without delimiters.
-const NESTING: [&str; 35] = [
+const NESTING: [&str; 39] = [
     "- ",
     "!",
+    "--!!&&",
+    "{-----",
+    "= &&&&",
+    "={a<b}- -",
     "& & ",
     "&'a mut ",
     "- #[a] ",
@@ -71,7 +75,7 @@ fn syntax_that_is_nested_too_deep_for_a_parser() {
             for open in ["let a = ", "let a: ", "let ", ""] {
                 // Without the parentheses that would close it, it is no tree of tokens.
                 let close: String = nested.chars().rev().filter_map(closing).collect();
-                let source = format!("fn f() {{ {open}{nested} x {close}; }}");
+                let source = format!("#[dynamic_kernel] fn f() {{ {open}{nested} x {close}; }}");
                 // Some of it nests not in each place; what it is there, a parser may say, if it comes that far.
                 drop(scan(&source).map(|_| panic!("it is no Rust: {open}{}", &nested[..20])));
             }
@@ -79,10 +83,104 @@ fn syntax_that_is_nested_too_deep_for_a_parser() {
         for deep in ["a = ", "if x < ", "if x { ", "A<", "-", "((", "||"] {
             let (nested, close) =
                 (deep.repeat(200), deep.chars().rev().filter_map(closing).collect::<String>().repeat(200));
-            let errors = scan(&format!("fn f() {{ let a = {nested} x {close}; }}")).expect_err("it is too deep");
+            let errors = scan(&format!("#[dynamic_kernel] fn f() {{ let a = {nested} x {close}; }}"))
+                .expect_err("it is too deep");
             assert!(errors.to_string().contains("this is nested deeper than 192 levels"), "{errors}");
         }
     });
+}
+
+/// What a parser has a loop for, and what its tree is as deep as long.
+const CHAINS: [&str; 22] = [
+    " + x[i]",
+    " - -x[i]",
+    " * (x[i])",
+    ".max(x[i])",
+    ".f::<A>(x[i])",
+    "[0]",
+    "[0][1](a)",
+    "(a)",
+    ".a",
+    ".0",
+    "?",
+    " as f32",
+    ".await",
+    " .. a",
+    " ..=a",
+    " && a == b",
+    "||a",
+    "|a",
+    " >> 1",
+    "=&&&&&a",
+    "::a",
+    " else if a { }",
+];
+
+#[test]
+fn chains_that_are_long() {
+    stack::run(|| {
+        for link in CHAINS {
+            // Those that can be parsed are as long as can be, those of which nothing else is known, much longer.
+            for length in [191, 570, 1_150, 5_000] {
+                for first in ["y[i] = x[i]", "let a = x", "if a { }", "y[i] = x[0", "y[i] = f(x"] {
+                    let close: String =
+                        first.chars().rev().filter_map(closing).filter(|c| !first.contains(*c)).collect();
+                    let source = format!(
+                        "#[dynamic_kernel] fn f(x: &[f32; M], y: &mut [f32; M]) {{ for i in 0..M {{ {first}{}{close}; }} }}",
+                        link.repeat(length)
+                    );
+                    let refused = scan(&source).and_then(|kernels| kernels[0].parse());
+                    assert!(refused.is_err(), "{first}{link}");
+                }
+            }
+        }
+        for link in [" + x[i]", ".max(x[i])", " - (x[i] * 2.0)"] {
+            let of = |length: usize| {
+                let value = format!("x[i]{}", link.repeat(length));
+                let nest = format!("for i in 0..M {{ y[i] = {value}; }}");
+                let kernels = scan(&format!("#[dynamic_kernel] fn f(x: &[f32; M], y: &mut [f32; M]) {{ {nest} }}"));
+                kernels
+                    .and_then(|kernels| kernels[0].parse())
+                    .map_or_else(|errors| errors.to_string(), |_| "a kernel".into())
+            };
+            assert_eq!(of(120), "a kernel");
+            for (length, sentence) in [
+                (130, "the expression is nested deeper than 128 levels; split it"),
+                (2_500, "this is nested deeper than 192 levels; split it"),
+            ] {
+                assert!(of(length).contains(sentence), "{}", of(length));
+            }
+        }
+    });
+}
+
+#[test]
+fn functions_without_a_kernel_may_be_as_long_and_deep_as_they_are() {
+    let kernel = "#[dynamic_kernel] fn k(x: &[f32; M], y: &mut [f32; M]) { for i in 0..M { y[i] = x[i]; } }";
+    let [sum, calls, choices, table] = [" + 1", ".max(1)", "if a { 1 } else ", "((a, "];
+    let sum = format!("fn sum() -> u32 {{ 1{} }}", sum.repeat(20_000));
+    let calls = format!("impl A {{ fn calls() -> u32 {{ 1{} }} }}", calls.repeat(20_000));
+    let choices = format!("mod m {{ fn choices() -> u32 {{ {} {{ 1 }} }} }}", choices.repeat(3_000));
+    let table = format!("fn table() {{ {}a{} }}", table.repeat(20_000), "))".repeat(20_000));
+    for long in [&sum, &calls, &choices, &table] {
+        for source in [
+            format!("{long}\n{kernel}"),
+            format!("{kernel} {long}"),
+            format!("fn outer() {{ {long} {kernel} {long} }}"),
+        ] {
+            stack::run(move || {
+                let kernels = scan(&source).unwrap_or_else(|errors| panic!("{errors}: {}", &source[..60]));
+                assert_eq!(kernels.iter().map(|kernel| kernel.item.sig.ident.to_string()).collect::<Vec<_>>(), ["k"]);
+                kernels[0].parse().expect("it is a kernel");
+            });
+        }
+    }
+    let line = |source: String| stack::run(move || assert_eq!(scan(&source).expect("it is Rust")[0].line, 3));
+    line(format!("\n{sum}\n{kernel}"));
+    // A kernel's own nest is never left out.
+    let deep = kernel.replace("x[i];", &format!("x[i]{};", " + x[i]".repeat(2_500)));
+    let errors = scan(&format!("mod m {{ {deep} {sum} }}")).expect_err("it is too deep").to_string();
+    assert!(errors.contains("this is nested deeper than 192 levels; split it"), "{errors}");
 }
 
 fn closing(open: char) -> Option<char> {

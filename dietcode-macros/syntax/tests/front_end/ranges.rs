@@ -76,9 +76,13 @@ fn rewritten(source: &str, range: &str, statement: &str) -> String {
     source.replace(range, write).replace(statement, quoted.last().expect("a statement is quoted"))
 }
 
-/// The indices of a nest that leave their tensors where each shape variable is 8.
+/// The indices of a nest that leave their tensors where each shape variable is 8; without rows, a nest over tensors that may be so has loops
+/// that can be called.
 fn outside(source: &str) -> Vec<String> {
     let def = parse(source).unwrap_or_else(|errors| panic!("{errors}\nin {source}"));
+    if def.params.iter().flat_map(|param| &param.dims).all(|dim| dim.constant >= 0) {
+        assert!(def.loops.iter().all(|l| l.extent.constant >= 0 || l.name == "i"), "at 0: {source}");
+    }
     let value = |index: &Affine| index.constant + index.terms.iter().map(|(_, factor)| 8 * factor).sum::<i64>();
     let fits = |bound: &Bound| {
         value(&bound.least) >= 0 && value(&bound.greatest) < value(&def.params[bound.param].dims[bound.dim])
@@ -118,14 +122,14 @@ fn what_a_triangular_range_tells_to_write_is_a_nest_that_can_be_called() {
             "x: &[[f32; N]; M]",
             "for k in 0..i",
             "acc += x[i][k];",
-            "for k in 0..M - 1 { acc += if (k as f32) < (i as f32) { x[i][k] } else { 0.0 }; }",
+            "for k in 0..N { acc += if (k as f32) < (i as f32) { x[i][k] } else { 0.0 }; }",
         ),
         // A band.
         (
             "x: &[[f32; 2 * M]; M]",
             "for k in i..2 * i + 1",
             "acc -= x[i][k];",
-            "for k in 0..2*M - 1 { acc += -(if (k as f32) >= (i as f32) { \
+            "for k in 0..2*M { acc += -(if (k as f32) >= (i as f32) { \
              if (k as f32) < ((2*i + 1) as f32) { x[i][k] } else { 0.0 } } else { 0.0 }); }",
         ),
         // Windows.
@@ -160,8 +164,8 @@ fn what_a_triangular_range_tells_to_write_is_a_nest_that_can_be_called() {
     let advised = rewritten(upper, "for j in i + 1..M", "y[i][j] = x[i][j];");
     assert_eq!(
         body(&advised),
-        "for i in 0..M { for j in 0..M - 1 { \
-         y[i][j + 1] = if ((j + 1) as f32) >= ((i + 1) as f32) { x[i][j + 1] } else { y[i][j + 1] }; } } }"
+        "for i in 0..M { for j in 0..M { \
+         y[i][j] = if (j as f32) >= ((i + 1) as f32) { x[i][j] } else { y[i][j] }; } } }"
     );
     assert_eq!(outside(&advised), [""; 0]);
     // Where an index of the output would have two variables, a window is no nest.
@@ -302,4 +306,29 @@ fn what_a_second_update_tells_to_write_is_a_nest() {
         let body = body(&nest(statement));
         assert!(body.contains(&format!("acc += {merged};")), "{statement}: {body}");
     }
+}
+
+#[test]
+fn an_index_that_is_outside_at_every_shape_is_refused() {
+    let nest = |types: &str, value: &str| {
+        format!("#[dynamic_kernel] fn f({types}, y: &mut [f32; M]) {{ for i in 0..M {{ y[i] = {value}; }} }}")
+    };
+    for (types, value, place) in [
+        ("x: &[[f32; 5]; M]", "x[i][7]", "index `7` of `x` reaches 7, where the extent is 5"),
+        ("x: &[[f32; 5]; M]", "x[i][4] + x[i][5]", "index `5` of `x` reaches 5, where the extent is 5"),
+        ("x: &[f32; M]", "x[i - 1]", "index `i - 1` of `x` reaches -1, where the extent is M"),
+    ] {
+        let (error, _) = refused(&nest(types, value));
+        assert!(error.contains(place) && error.contains("outside at every shape"), "{error}");
+    }
+    let store = "#[dynamic_kernel] fn f(x: &[f32; M], y: &mut [f32; 3]) { for i in 0..4 { y[i] = x[0]; } }";
+    assert!(refused(store).0.contains("index `i` of `y` reaches 3, where the extent is 3"));
+    // What fits some shape is for a call to check, and what else is wrong is said first.
+    for (types, value) in
+        [("x: &[[f32; N]; M]", "x[i][7]"), ("x: &[f32; N]", "x[i + 1]"), ("x: &[f32; N]", "x[N - 1 - i]")]
+    {
+        parse(&nest(types, value)).unwrap();
+    }
+    let (error, _) = refused(&nest("x: &[[f32; 5]; M]", "x[i][7] + z"));
+    assert!(error.contains("unknown name `z`"), "{error}");
 }

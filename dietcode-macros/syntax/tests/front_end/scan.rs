@@ -81,3 +81,23 @@ fn text_and_tokens_give_the_same_hash() {
     let def = dietcode_syntax::parse_kernel("config = \"a.json\"".parse().expect("it lexes"), &item);
     assert_eq!(def.expect("it is a kernel").source_hash(), annotated.parse().expect("it is a kernel").source_hash());
 }
+
+#[test]
+fn what_is_not_closed_is_named_where_it_is_opened() {
+    for (source, sentence) in [
+        ("fn a() {}\nfn b() {\n    c(", "3:6: `(` is not closed"),
+        ("fn a() {}\n fn b() { { }\n", "2:9: `{` is not closed"),
+        ("fn é() { a[(1];\n} fn b() {", "1:14: found `]`, but `(` at 1:12 is to be closed first"),
+        ("fn a() {\n (\n}", "3:1: found `}`, but `(` at 2:2 is to be closed first"),
+        ("\u{feff}fn a() { (é } }", "found `}`, but `(` at 1:10 is to be closed first"),
+        ("fn a() { } }", "1:12: found `}`, which closes nothing"),
+        (
+            "fn a() { \"b }",
+            "1:10: found `\"`, with which no token of Rust begins; of a string or comment, the end may be missing",
+        ),
+        ("fn a() { /* b }", "1:10: found `/`, with which no token"),
+    ] {
+        let errors = scan(source).expect_err("it is no sequence of tokens").to_string();
+        assert!(errors.contains(sentence), "{errors}");
+    }
+}
