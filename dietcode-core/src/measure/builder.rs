@@ -43,14 +43,17 @@ pub struct Form {
     /// Whether tiles at edges were whole, which are smaller in a build.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole_edges: bool,
-    /// How much the compiler optimised, [`Toolchain::level`].
+    /// How much the compiler optimised, [`Toolchain::level`]; with [`BRIEF`] behind it, less than in a build.
     pub level: String,
 }
+
+/// Said of code that was compiled with [`Toolchain::brief_flags`].
+const BRIEF: &str = "brief";
 
 /// What code is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A search tells good micro-kernels by it: those that differ in the sizes of outer blocks share code.
+    /// A search tells good micro-kernels by it: those that differ in the sizes of outer blocks share code, which the compiler optimises less.
     Screening,
     /// It is what a build makes.
     Final,
@@ -60,8 +63,8 @@ pub enum Purpose {
 #[derive(Debug)]
 pub struct Builder {
     toolchain: Toolchain,
-    /// What was compiled, by its text.
-    libraries: Mutex<HashMap<[u8; 32], Library>>,
+    /// What was compiled, by its text and whether that was for screening.
+    libraries: Mutex<HashMap<([u8; 32], bool), Library>>,
     folder: Scratch,
     limit: Duration,
     built: AtomicUsize,
@@ -117,10 +120,25 @@ impl Builder {
     ///
     /// What the compiler said, or that it took too long.
     pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
-        let key = *blake3::hash(unit.source.as_bytes()).as_bytes();
+        self.build_for(unit, Purpose::Final)
+    }
+
+    /// The same for a purpose: what is only screened is optimised less.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build_one`].
+    pub fn build_for(&self, unit: &TranslationUnit, purpose: Purpose) -> Result<Unit, Failure> {
+        let brief = match purpose {
+            Purpose::Screening => self.toolchain.brief_flags(&unit.source),
+            Purpose::Final => &[],
+        };
+        let key = (*blake3::hash(unit.source.as_bytes()).as_bytes(), !brief.is_empty());
         let known = Arc::clone(lock(&self.libraries).entry(key).or_default());
-        let library = known.get_or_init(|| self.compile(unit)).clone()?;
-        let form = Form { parametric: false, whole_edges: false, level: Toolchain::level(&unit.source).to_owned() };
+        let library = known.get_or_init(|| self.compile(unit, brief)).clone()?;
+        let level = Toolchain::level(&unit.source);
+        let level = if brief.is_empty() { level.to_owned() } else { format!("{level} {BRIEF}") };
+        let form = Form { parametric: false, whole_edges: false, level };
         Ok(Unit { name: unit.name.clone(), library, symbol: unit.symbol.clone(), form, sizes: None })
     }
 
@@ -129,14 +147,14 @@ impl Builder {
         self.built.load(Ordering::Relaxed)
     }
 
-    fn compile(&self, unit: &TranslationUnit) -> Result<PathBuf, Failure> {
+    fn compile(&self, unit: &TranslationUnit, brief: &[&str]) -> Result<PathBuf, Failure> {
         // Two units of different kernels may share a name.
         let stem = format!("{}_{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
         let [source, library] = ["c", "so"].map(|ext| self.folder.path().join(format!("{stem}.{ext}")));
         fs::write(&source, &unit.source).map_err(|e| unwritable(&source, &e))?;
         let mut command = self.toolchain.shared_library(&unit.source, &source, &library);
         // What it leaves when it is killed goes with the folder.
-        command.env("LC_ALL", "C").env("TMPDIR", self.folder.path());
+        command.args(brief).env("LC_ALL", "C").env("TMPDIR", self.folder.path());
         // In a statement of its own: what is locked in an argument stays locked during the call.
         let limit = adapted(self.limit, &lock(&self.times));
         let start = Instant::now();

@@ -1,9 +1,10 @@
 //! A round: what was proposed is compiled, screened, and measured where it could win.
 //!
 //! ```text
-//! compilers   1 2 3 4 5 6 7 8 │ 9 10 11 …        ahead, on the cores that measurements leave them
-//! screening                   │ 1 2 3 … 8 │      checked, and timed at points, at one number of threads: f_MK
-//! measuring                               │ 3 5  on the instances where that lets hope for the best, at all numbers of threads
+//! compilers   1 2 … 8 │ 9 10 … 16 │ …              ahead, on the cores that measurements leave them
+//! screening           │ 1 2 … 8   │ 9 … 16 │ …      checked, and timed at points, at one number of threads: f_MK
+//! measuring                                  │ 3 9  the best of the round, on the instances where that lets hope for the best of all, at
+//!                                                   all numbers of threads
 //! ```
 //!
 //! Candidates are taken in an order that follows from their proposals, however fast their compilers are: so the same measurements lead to
@@ -17,7 +18,7 @@ use super::{Part, Phase, Tuning, full, screening};
 use crate::Result;
 use crate::measure::{Building, Purpose};
 
-/// Between two of these, measurements give the cores back to the compilers. More would delay the end of a search that is interrupted.
+/// Between two of these, screening gives the cores back to the compilers. More would delay the end of a search that is interrupted.
 const BATCH: usize = 8;
 
 /// What is compiled ahead, and who it is of: positions in the round.
@@ -35,6 +36,7 @@ impl Tuning<'_> {
         }
         let mut ahead = self.compile_ahead(&proposals);
         let mut numbered = proposals.into_iter().enumerate().peekable();
+        let first = self.candidates.len();
         while numbered.peek().is_some() {
             if !self.candidates.is_empty() && self.budget.is_over(Part::Rounds) {
                 break;
@@ -47,10 +49,13 @@ impl Tuning<'_> {
             }
             screening::screen(self, &batch)?;
             self.note_pace(&batch);
-            full::measure(self, &batch)?;
             self.time_default_again()?;
             self.progress(Phase::Rounds, self.candidates.len(), self.trials);
         }
+        // Nobody waits for what is left of it.
+        drop(ahead);
+        full::measure(self, &(first..self.candidates.len()).collect::<Vec<_>>())?;
+        self.progress(Phase::Rounds, self.candidates.len(), self.trials);
         Ok(())
     }
 

@@ -52,6 +52,8 @@ pub(super) struct Entry<'a> {
     callable: &'a Callable,
     /// The call that was checked, in seconds.
     first: f64,
+    /// A sample that was taken already.
+    timed: Option<f64>,
     /// How long samples may still take that are not clean.
     patience: Duration,
     /// How long those take that are, and all that belongs to them.
@@ -72,7 +74,7 @@ impl<'a> Entry<'a> {
         let quiet = (timing.rounds as f64 * (warm_up + evicting + sample)).max(2.0 * timing.seconds);
         let [quiet, patience] = [quiet, PATIENCE * quiet + PATIENCE_SECONDS]
             .map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
-        Entry { callable, first, patience, quiet }
+        Entry { callable, first, timed: None, patience, quiet }
     }
 
     /// How long its samples take at most, but for one that is under way then.
@@ -81,8 +83,9 @@ impl<'a> Entry<'a> {
     }
 
     /// How many calls are one sample. With cold caches each is one, and where nothing is timed none is made. The call that was checked was
-    /// the first to touch its memory and its code, which may take milliseconds, so that it says nothing of a short one.
-    fn calls(&self, turns: &mut Turns<'_>, timing: &Timing) -> Result<usize, Failure> {
+    /// the first to touch its memory and its code, which may take milliseconds, so that it says nothing of a short one. If as many were
+    /// timed last, and nobody disturbed them, they are the first sample.
+    fn calls(&mut self, turns: &mut Turns<'_>, timing: &Timing, is_warm: bool) -> Result<usize, Failure> {
         let is_checked_only = timing.rounds == 0 && timing.seconds <= 0.0;
         if is_checked_only || timing.cache == Cache::Cold || self.first >= LONG.as_secs_f64() {
             return Ok(1);
@@ -91,19 +94,26 @@ impl<'a> Entry<'a> {
         if turns.threads() > 1 {
             settle();
         }
-        self.warm_up(turns)?;
-        calls_of(span(turns.threads()), |calls| {
+        if !is_warm {
+            self.warm_up(turns)?;
+        }
+        let mut last = None;
+        let calls = calls_of(span(turns.threads()), |calls| {
             let mut least = f64::INFINITY;
             for _ in 0..ATTEMPTS {
                 let (watch, start) = (Watch::start(), Instant::now());
                 (0..calls).try_for_each(|_| self.callable.call(turns.next()))?;
-                least = least.min(start.elapsed().as_secs_f64());
-                if watch.is_clean() {
+                let seconds = start.elapsed().as_secs_f64();
+                least = least.min(seconds);
+                last = watch.is_clean().then_some((calls, seconds));
+                if last.is_some() {
                     break;
                 }
             }
             Ok(least)
-        })
+        })?;
+        self.timed = last.filter(|(timed, _)| *timed == calls).map(|(_, seconds)| seconds / calls as f64);
+        Ok(calls)
     }
 
     /// Calls it so that its data is in the caches, as far as its calls have the same, and so long that all its threads have a core.
@@ -203,17 +213,25 @@ pub(super) fn run(
 ) -> Result<Vec<Vec<f64>>, Failure> {
     let threads = arguments[0].threads;
     let mut turns = Turns { all: arguments, next: 1 % arguments.len() };
-    let calls: Vec<usize> = entries.iter().map(|entry| entry.calls(&mut turns, timing)).collect::<Result<_, _>>()?;
+    // Between the calls of one that is timed alone on one thread nothing happens, unless its first call was checked.
+    let is_alone = entries.len() == 1 && threads == 1;
+    let mut is_warm = is_alone && timing.unchecked;
+    let calls = entries.iter_mut().map(|entry| entry.calls(&mut turns, timing, is_warm));
+    let calls: Vec<usize> = calls.collect::<Result<_, _>>()?;
+    if !is_alone {
+        // Theirs are taken by turns.
+        entries.iter_mut().for_each(|entry| entry.timed = None);
+    }
     let eviction = (timing.cache == Cache::Cold).then(|| Eviction::new(threads));
     let most = if timing.cache == Cache::Cold { MOST_COLD_ROUNDS } else { MOST_ROUNDS };
     let goes_on = |at: usize, samples: &[f64]| {
         let is_short = || samples.iter().sum::<f64>() * (calls[at] as f64) < timing.seconds;
         samples.len() < timing.rounds || samples.len() < most && is_short()
     };
-    // Between the calls of one that is timed alone on one thread nothing happens, unless its first call was checked.
-    let is_alone = entries.len() == 1 && threads == 1;
-    let mut is_warm = is_alone && timing.unchecked;
     by_turns(entries.len(), goes_on, |at| {
+        if let Some(seconds) = entries[at].timed.take() {
+            return Ok(Some(seconds));
+        }
         let is_warm = std::mem::replace(&mut is_warm, is_alone);
         entries[at].sample(&mut turns, calls[at], eviction.as_ref(), is_warm)
     })
