@@ -213,7 +213,9 @@ fn tuned(
         }
     };
     let instances = (0..workloads.len()).map(instance).collect();
-    let known = searched.config.filter(|_| !decided.matrix.others().is_empty() || held_out.is_some());
+    // Of one contestant alone there is nothing to be compared with.
+    let is_compared = !decided.matrix.others().is_empty() && decided.matrix.rows.len() > 1;
+    let known = searched.config.filter(|_| is_compared || held_out.is_some());
     let regret = known.map(|config| regret(&tree, config, (tuning, found), (decided, held_out)));
     let tree = with_default_outside(tree, (tuning, found), decided);
     let used: Vec<&Candidate> =

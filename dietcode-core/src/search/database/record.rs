@@ -130,7 +130,7 @@ pub enum Outcome {
         shapes: Vec<Shape>,
         /// What came of that.
         verdict: Verdict,
-        /// After so many pairs of samples.
+        /// After so many pairs of samples; 0 where figures of the search told.
         pairs: usize,
     },
     /// It and others were measured by turns; the shape is none of the instances.
