@@ -174,9 +174,7 @@ pub(super) fn grown(tuning: &Tuning<'_>, searched: Searched<'_>, decided: &Decid
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
     let members: Vec<usize> = decided.members.iter().map(|member| member.at).collect();
-    let default = default_tree((tuning, searched.found), decided);
-    // Where all was measured, or is near to what was, that tells more than what serves any kernel.
-    let default = default.filter(|_| decided.matrix.has_far() && !device.is_estimating());
+    let default = default_tree((tuning, searched.found), decided).filter(|_| !device.is_estimating());
     let micro_kernels = members.iter().map(|at| &candidates[*at].micro_kernel);
     let lowered: Vec<Lowered> =
         micro_kernels.clone().map(|of| of.lowered(device.program(), device.target())).collect::<Result<_>>()?;

@@ -232,10 +232,8 @@ impl<'f, 't> Finals<'f, 't> {
             let score = |member: &&Member| self.found.expected_score(member.at, at);
             let best = members.iter().max_by(|a, b| score(a).total_cmp(&score(b))).map(|member| member.at);
             let Some(best) = best.filter(|_| !members.iter().any(|member| member.at == *pick)) else { continue };
-            let vetoed = match self.duel(&[at], Some(best), None, members.len(), Part::DueDuels)? {
-                Some(verdict) => verdict == Verdict::Wins,
-                None => best != self.found.default[at],
-            };
+            let verdict = self.duel(&[at], Some(best), None, members.len(), Part::DueDuels)?;
+            let vetoed = self.is_vetoed(verdict, best, at);
             *pick = if vetoed { self.found.default[at] } else { best };
         }
         let members = matrix.with_picks(members, &picks);
@@ -324,14 +322,23 @@ impl<'f, 't> Finals<'f, 't> {
                 *player = contest.holder;
                 continue;
             }
-            match self.duel(&[*at], contest.holder, None, contest.rivals, Part::DueDuels)? {
-                Some(Verdict::Wins) => *player = None,
-                Some(_) => *player = contest.holder,
-                // Without time for it, nobody knows whether the default is faster at this instance.
-                None => {}
-            }
+            let verdict = self.duel(&[*at], contest.holder, None, contest.rivals, Part::DueDuels)?;
+            *player = contest.holder.filter(|holder| !self.is_vetoed(verdict, *holder, *at));
         }
         Ok(())
+    }
+
+    /// Whether an instance has its default in place of one that serves others, by what came of the default's duel with it there. Without
+    /// a verdict, for want of time or since others took the cores, there is no loss for certain, and as little is known for the default: the
+    /// figures of the search are all that says which of them is slower there.
+    fn is_vetoed(&self, verdict: Option<Verdict>, by: usize, instance: usize) -> bool {
+        match verdict {
+            Some(Verdict::Unknown) | None => {
+                let score = |candidate: usize| self.found.expected_score(candidate, instance);
+                score(self.found.default[instance]) > score(by)
+            }
+            Some(verdict) => verdict == Verdict::Wins,
+        }
     }
 
     /// In the order in which they challenge: of equal ones, the first stays.

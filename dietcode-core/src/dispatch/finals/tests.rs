@@ -356,6 +356,21 @@ fn where_there_is_no_time_figures_that_are_far_apart_decide_and_others_are_count
     assert_eq!((again.selected, again.verdicts), (selected, verdicts), "verdicts are read");
 }
 
+/// One that won all instances together keeps those at which there was no time for the default's veto: figures say that it is ahead there.
+#[test]
+fn an_instance_of_a_region_that_was_won_has_its_default_by_no_want_of_time() {
+    let gflops = |at: usize, _: i64| if at == 1 { 0.15 } else { 0.1 };
+    let mut without = 0;
+    for seconds in 100..130 {
+        let ended = finals_within(f64::from(seconds), DENSE, &[1, 2], gflops, quiet(), None);
+        if ended.verdicts.iter().any(|(.., shapes, verdict)| (*shapes, *verdict) == (4, Verdict::Wins)) {
+            assert_eq!(ended.selected, [1; 4], "{seconds}: {:?}", ended.verdicts);
+            without += usize::from(ended.verdicts.len() < 5);
+        }
+    }
+    assert!(without > 0);
+}
+
 /// A config of the nest that declares a range.
 fn ranging(range: &str) -> Config {
     within(range, "")
