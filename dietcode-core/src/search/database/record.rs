@@ -185,6 +185,16 @@ impl Record {
         }
     }
 
+    /// Whether its figures are ones that can have been measured: no speed is below 0.
+    pub(super) fn is_possible(&self) -> bool {
+        let is_speed = |gflops: f64| gflops >= 0.0;
+        match &self.outcome {
+            Outcome::Measured { gflops, .. } => is_speed(gflops.median) && gflops.iqr >= 0.0,
+            Outcome::Turns { gflops, .. } => gflops.values().flatten().copied().all(is_speed),
+            Outcome::Unknown { .. } | Outcome::Verdict { .. } | Outcome::Failed(_) => true,
+        }
+    }
+
     /// Why it has no figure. That a run was stopped is no failure of a micro-kernel.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.outcome {
