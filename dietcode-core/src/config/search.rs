@@ -103,7 +103,17 @@ impl Search {
         object.read("seed", &mut search.seed, |node| Ok(node.integer(0..=MAX_INTEGER)?.unsigned_abs()))?;
         object.read("threads", &mut search.threads, |node| {
             let elements = node.filled_array("an array of at least one number of threads")?;
-            elements.iter().map(|element| element.integer(0..=1024)).collect()
+            let mut threads = Vec::new();
+            for element in elements {
+                let number = element.integer(0..=1024)?;
+                if threads.contains(&number) {
+                    return Err(
+                        element.error(&format!("found {number} a second time, expected each number of threads once"))
+                    );
+                }
+                threads.push(number);
+            }
+            Ok(threads)
         })?;
         object.read("tolerance", &mut search.tolerance, |node| {
             node.number("a number from 0 to less than 1", |tolerance| (0.0..1.0).contains(&tolerance))

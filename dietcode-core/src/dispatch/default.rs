@@ -158,7 +158,7 @@ fn by_turns(grower: &Grower<'_>, samples: &Samples<'_>, of: [usize; 2]) -> Tree 
         [_, last] if last + 1 < grower.choices.len() => by_turns(grower, samples, [taken, last + 1]),
         _ => grower.choices[taken].clone(),
     };
-    grower.grow(samples, &of, grower.limits.depth, &leaf)
+    grower.grow(samples, &of, 0, &leaf)
 }
 
 #[cfg(test)]

@@ -174,9 +174,7 @@ pub(super) fn grown(tuning: &Tuning<'_>, searched: Searched<'_>, decided: &Decid
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
     let members: Vec<usize> = decided.members.iter().map(|member| member.at).collect();
-    let default = default_tree((tuning, searched.found), decided);
-    // Where all was measured, or is near to what was, that tells more than what serves any kernel.
-    let default = default.filter(|_| decided.matrix.has_far() && !device.is_estimating());
+    let default = default_tree((tuning, searched.found), decided).filter(|_| !device.is_estimating());
     let micro_kernels = members.iter().map(|at| &candidates[*at].micro_kernel);
     let lowered: Vec<Lowered> =
         micro_kernels.clone().map(|of| of.lowered(device.program(), device.target())).collect::<Result<_>>()?;
@@ -213,7 +211,9 @@ fn tuned(
         }
     };
     let instances = (0..workloads.len()).map(instance).collect();
-    let known = searched.config.filter(|_| !decided.matrix.others().is_empty() || held_out.is_some());
+    // Of one contestant alone there is nothing to be compared with.
+    let is_compared = !decided.matrix.others().is_empty() && decided.matrix.rows.len() > 1;
+    let known = searched.config.filter(|_| is_compared || held_out.is_some());
     let regret = known.map(|config| regret(&tree, config, (tuning, found), (decided, held_out)));
     let tree = with_default_outside(tree, (tuning, found), decided);
     let used: Vec<&Candidate> =

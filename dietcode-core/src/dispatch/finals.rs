@@ -16,11 +16,15 @@
 //! lost none, and serves other shapes of the range, at which all of them are measured by turns. Where these are too many, an instance has
 //! one that its default does not win over, or its default. Every verdict is on record, and read there when a run is continued. The first
 //! duels of a region and the vetoes of defaults have more of the time than the others.
+//!
+//! Where there is no time for a duel, figures of the search that are far apart ([`FAR`]) decide in its place. Where they are not, who has an
+//! instance stays, and the best there by figures is among those that what is dispatched is compared with.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::f64::consts::LN_2;
 
 use super::InRange;
 use super::boundary;
@@ -43,6 +47,10 @@ const DOUBTED: usize = 2;
 
 /// So many times at most shapes of the range are measured, all but the first time between those that were before.
 const BISECTIONS: usize = 6;
+
+/// Figures of a search that differ by more than this, and by more than two of one micro-kernel do, tell who is faster: the logarithm of their
+/// ratio. They were taken at different times, between which a machine may come to half its clock.
+const FAR: f64 = LN_2;
 
 /// A micro-kernel (its position among what was found); none: the default of each instance.
 type Player = Option<usize>;
@@ -215,7 +223,7 @@ impl<'f, 't> Finals<'f, 't> {
     /// The micro-kernels that there are to be, and which of them the instances have for which these picks were decided.
     fn select(&mut self, mut picks: Vec<usize>, Aim { tolerance, most, range }: Aim<'_>) -> Result<Decided> {
         let told: BTreeSet<usize> = self.told.difference(&self.cut).copied().collect();
-        let mut matrix = Matrix::of(self.tuning, self.found, self.contestants(&picks), &picks, &told);
+        let mut matrix = Matrix::of(self.tuning, self.found, self.contestants(&picks, &told), &picks, &told);
         if let Some((config, sampled)) = range {
             self.measure(&mut matrix, &picks, (config, sampled), (most, tolerance))?;
         }
@@ -224,10 +232,8 @@ impl<'f, 't> Finals<'f, 't> {
             let score = |member: &&Member| self.found.expected_score(member.at, at);
             let best = members.iter().max_by(|a, b| score(a).total_cmp(&score(b))).map(|member| member.at);
             let Some(best) = best.filter(|_| !members.iter().any(|member| member.at == *pick)) else { continue };
-            let vetoed = match self.duel(&[at], Some(best), None, members.len(), Part::DueDuels)? {
-                Some(verdict) => verdict == Verdict::Wins,
-                None => best != self.found.default[at],
-            };
+            let verdict = self.duel(&[at], Some(best), None, members.len(), Part::DueDuels)?;
+            let vetoed = self.is_vetoed(verdict, best, at);
             *pick = if vetoed { self.found.default[at] } else { best };
         }
         let members = matrix.with_picks(members, &picks);
@@ -265,13 +271,16 @@ impl<'f, 't> Finals<'f, 't> {
         Ok(())
     }
 
-    /// Those of these picks, the defaults, and who was in duels and lost none, as far as they have code; the first come first.
-    fn contestants(&self, picks: &[usize]) -> Vec<usize> {
+    /// Those of these picks, the defaults, who was in duels and lost none, and the best by figures of each instance at which no duel told
+    /// anything, as far as they have code; the first come first.
+    fn contestants(&self, picks: &[usize], told: &BTreeSet<usize>) -> Vec<usize> {
         let names: Vec<String> = self.tuning.defaults.micro_kernels.iter().map(MicroKernel::name).collect();
         let is_default = |at: &usize| names.contains(&self.found.candidates[*at].micro_kernel.name());
         let defaults = (0..self.found.candidates.len()).filter(is_default);
+        let stood = self.stood.difference(&self.lost).copied();
+        let untold = (0..picks.len()).filter(|at| !told.contains(at)).map(|at| self.best(at));
         let mut rows: Vec<usize> = Vec::new();
-        for at in picks.iter().copied().chain(defaults).chain(self.stood.difference(&self.lost).copied()) {
+        for at in picks.iter().copied().chain(defaults).chain(stood).chain(untold) {
             let has_code = || self.found.candidates[at].code(&*self.tuning.device).is_ok();
             if !rows.contains(&at) && (picks.contains(&at) || has_code()) {
                 rows.push(at);
@@ -313,14 +322,23 @@ impl<'f, 't> Finals<'f, 't> {
                 *player = contest.holder;
                 continue;
             }
-            match self.duel(&[*at], contest.holder, None, contest.rivals, Part::DueDuels)? {
-                Some(Verdict::Wins) => *player = None,
-                Some(_) => *player = contest.holder,
-                // Without time for it, nobody knows whether the default is faster at this instance.
-                None => {}
-            }
+            let verdict = self.duel(&[*at], contest.holder, None, contest.rivals, Part::DueDuels)?;
+            *player = contest.holder.filter(|holder| !self.is_vetoed(verdict, *holder, *at));
         }
         Ok(())
+    }
+
+    /// Whether an instance has its default in place of one that serves others, by what came of the default's duel with it there. Without
+    /// a verdict, for want of time or since others took the cores, there is no loss for certain, and as little is known for the default: the
+    /// figures of the search are all that says which of them is slower there.
+    fn is_vetoed(&self, verdict: Option<Verdict>, by: usize, instance: usize) -> bool {
+        match verdict {
+            Some(Verdict::Unknown) | None => {
+                let score = |candidate: usize| self.found.expected_score(candidate, instance);
+                score(self.found.default[instance]) > score(by)
+            }
+            Some(verdict) => verdict == Verdict::Wins,
+        }
     }
 
     /// In the order in which they challenge: of equal ones, the first stays.
@@ -348,7 +366,7 @@ impl<'f, 't> Finals<'f, 't> {
         all.max_by(|a, b| score(a).total_cmp(&score(b))).unwrap_or(self.found.default[instance])
     }
 
-    /// What comes of a challenger at some instances; nothing where the time for a part ended it.
+    /// What comes of a challenger at some instances; nothing where the time for a part ended it, and figures are near each other.
     fn duel(
         &mut self,
         region: &[usize],
@@ -370,7 +388,11 @@ impl<'f, 't> Finals<'f, 't> {
         }
         let _doing = doing(format!("deciding between `{name}` and `{against}`"));
         let mut seen = Vec::new();
-        let verdict = self.fight(&instances, (holder, challenger), rivals, part, &mut seen)?;
+        let fought = self.fight(&instances, (holder, challenger), rivals, part, &mut seen)?;
+        // Where it is in doubt whether figures of the search tell what an instance is like, they decide nothing.
+        let is_told = part != Part::Comparison;
+        let by_figures = || self.by_figures(&instances, (holder, challenger), &seen).filter(|_| is_told);
+        let verdict = fought.or_else(by_figures);
         if let Some(verdict) = verdict {
             self.note(verdict, self.position(challenger, *first), holder, &instances);
             let outcome = Outcome::Verdict { against, shapes, verdict, pairs: seen.len() };
@@ -380,6 +402,28 @@ impl<'f, 't> Finals<'f, 't> {
             self.cut.extend(instances);
         }
         Ok(verdict)
+    }
+
+    /// What the figures of the search say in place of a duel that there was no time for: something if they, and the gains of pairs that were
+    /// taken, are far apart at all instances, at the settings at which both have figures.
+    fn by_figures(&self, instances: &[usize], (holder, challenger): (Player, Player), seen: &[f64]) -> Option<Verdict> {
+        let figure = |player: Player, at: usize, setting: usize| {
+            self.found.candidates[self.position(player, at)].gflops[setting][at].filter(|gflops| *gflops > 0.0)
+        };
+        let gain =
+            |at: usize, setting: usize| Some((figure(challenger, at, setting)? / figure(holder, at, setting)?).ln());
+        let of = |at: &usize| (0..self.tuning.threads.len()).filter_map(|setting| gain(*at, setting)).collect();
+        let figures: Vec<Vec<f64>> = instances.iter().map(of).collect();
+        if figures.iter().any(Vec::is_empty) {
+            return None;
+        }
+        let gains: Vec<f64> = figures.into_iter().flatten().chain(seen.iter().copied()).collect();
+        let far = FAR + self.tuning.uncertainty();
+        match () {
+            () if gains.iter().all(|gain| *gain > far) => Some(Verdict::Wins),
+            () if gains.iter().all(|gain| *gain < -far) => Some(Verdict::Loses),
+            () => None,
+        }
     }
 
     /// Notes who has stood a duel, who has lost it, and where it told something.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Tree;
+use super::{MAX_DEPTH, Tree};
 use crate::codegen::quantity::Quantity;
 use crate::{Error, Result};
 
@@ -17,6 +17,12 @@ pub(super) const MUST: f64 = 1e9;
 
 /// How many times as much two splits have to gain of which neither does alone: samples of a few extreme shapes invite more of those.
 const AT_ONCE: f64 = 10.0;
+
+/// The deepest tree in all, with those that its leaves have: one level less than a file has, which is for what may stand around it.
+const DEEPEST: usize = MAX_DEPTH - 1;
+
+/// From here on trees are split as evenly as possible, where choices that must be made leave no other end.
+const EVEN: usize = DEEPEST / 2;
 
 /// How many values of a quantity are tried for a split that gains only by the next one.
 const THRESHOLDS: usize = 12;
@@ -80,17 +86,22 @@ impl<'s> Samples<'s> {
 }
 
 impl Grower<'_> {
-    /// A tree between some of the choices, by their positions; of equal ones the first. `leaf` makes what stands where samples have one.
+    /// A tree between some of the choices, by their positions, with so many splits above it; of equal ones the first. `leaf` makes what
+    /// stands where samples have one.
     pub(super) fn grow(
         &self,
         samples: &Samples<'_>,
         of: &[usize],
-        depth: usize,
+        level: usize,
         leaf: &dyn Fn(&Samples<'_>, usize) -> Tree,
     ) -> Tree {
+        let fits = |choice: &&usize| level + self.choices[**choice].depth() <= DEEPEST;
+        let fitting: Vec<usize> = of.iter().filter(fits).copied().collect();
+        let of = if fitting.is_empty() { of } else { &fitting };
+        let depth = self.limits.depth.saturating_sub(level);
         let (taken, lost) = best(&samples.all, of);
         let must = lost >= MUST;
-        if lost == 0.0 || (depth == 0 && !must) {
+        if lost == 0.0 || level == DEEPEST || (depth == 0 && !must) {
             return leaf(samples, taken);
         }
         let next = self.next_split(samples, of, depth, lost);
@@ -102,11 +113,12 @@ impl Grower<'_> {
             (Some(next), Some(finer)) if next.losses > finer.losses + AT_ONCE * self.limits.worth => Some(finer),
             (next, finer) => next.or(finer),
         };
+        let even = if must && level >= EVEN { self.most_even_split(samples, of, true) } else { None };
         // As in a chequered pattern, where no split gains anything, and neither do two.
-        let next = next.or_else(|| if must { self.most_even_split(samples, of) } else { None });
+        let next = even.or(next).or_else(|| if must { self.most_even_split(samples, of, false) } else { None });
         let Some(Split { at, most, .. }) = next else { return leaf(samples, taken) };
         let (low, high) = samples.sides(at, most);
-        let grow = |side| self.grow(side, of, depth.saturating_sub(1), leaf);
+        let grow = |side| self.grow(side, of, level + 1, leaf);
         let (low, high) = (grow(&low), grow(&high));
         if low == high { low } else { Tree::split_by(self.quantities[at].clone(), most, low, high) }
     }
@@ -116,7 +128,7 @@ impl Grower<'_> {
         let samples = Samples::of(samples, self.quantities.len());
         let all: Vec<usize> = (0..self.choices.len()).collect();
         let leaf = |_: &Samples<'_>, taken: usize| self.choices[taken].clone();
-        self.grow(&samples, &all, self.limits.depth, &leaf)
+        self.grow(&samples, &all, 0, &leaf)
     }
 
     /// A split that is worth it where all samples lose so much together.
@@ -136,11 +148,12 @@ impl Grower<'_> {
     }
 
     /// The same, but of equal ones that with the most even sides: where none gains anything, one that leaves a single sample would go on
-    /// for long.
-    fn most_even_split(&self, samples: &Samples<'_>, of: &[usize]) -> Option<Split> {
+    /// for long. With `is_deep`, the most even one of all.
+    fn most_even_split(&self, samples: &Samples<'_>, of: &[usize], is_deep: bool) -> Option<Split> {
         let finest = Grower { limits: Limits { fewest: 1, ..self.limits }, ..*self };
         let splits = (0..self.quantities.len()).flat_map(|at| finest.splits(samples, of, at));
-        splits.min_by(|a, b| a.losses.total_cmp(&b.losses).then(a.uneven.cmp(&b.uneven)))
+        let losses = |split: &Split| if is_deep { 0.0 } else { split.losses };
+        splits.min_by(|a, b| losses(a).total_cmp(&losses(b)).then(a.uneven.cmp(&b.uneven)))
     }
 
     /// The one, of a few by each quantity, after which they lose least once each is split again. Where one side needs a second split
@@ -339,5 +352,31 @@ mod tests {
         let picks: Vec<&str> = (0..11).map(|m| exact.pick(&["M".to_owned()], &[m])).collect();
         assert!(picks.iter().enumerate().all(|(m, pick)| (*pick == "much") == (m == 5)), "{exact:?}");
         assert_eq!(tree(4, 1.0), Tree::Leaf("much".into()), "a split that gains less is not worth it");
+    }
+
+    /// Each of many shapes has a micro-kernel of its own, and a deep tree is the best beyond them.
+    #[test]
+    fn no_tree_is_deeper_than_a_file_has_them_with_what_its_leaves_have() {
+        let vars = ["M".to_owned()];
+        for count in [30, 60, 400] {
+            let own: Vec<String> = (1..=count).map(|m| format!("kernel{m}")).collect();
+            let deep = (1..=31).fold(Tree::Leaf("deep".to_owned()), |tree, m| {
+                Tree::split("M", 1 << 20 << m, tree, Tree::Leaf("deepest".to_owned()))
+            });
+            let choices: Vec<Tree> = own.iter().cloned().map(Tree::Leaf).chain([deep]).collect();
+            let labelled = |m: usize| {
+                let costs = (0..=count).map(|choice| if choice + 1 == m { 0.0 } else { MUST }).collect();
+                Sample { values: vec![m as i64], costs }
+            };
+            let beyond = |m: usize| Sample {
+                values: vec![m as i64],
+                costs: (0..=count).map(|choice| if choice == count { 0.0 } else { 5.0 }).collect(),
+            };
+            let samples: Vec<Sample> = (1..=count).map(labelled).chain((count + 1..count + 50).map(beyond)).collect();
+            let limits = Limits { depth: 10, worth: 0.0, fewest: 1 };
+            let tree = Grower { quantities: &variables(&vars), choices: &choices, limits }.tree(&samples);
+            assert!(tree.depth() < MAX_DEPTH, "{} with {count}", tree.depth());
+            assert!(own.iter().enumerate().all(|(at, name)| tree.pick(&vars, &[at as i64 + 1]) == name), "{count}");
+        }
     }
 }

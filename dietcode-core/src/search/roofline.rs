@@ -54,7 +54,10 @@ fn bound(device: &mut dyn Device, workload: &WorkloadInstance, threads: usize) -
     let flops = [peak_flops, workload.instance.flops];
     let bounds =
         outcomes.into_iter().zip(flops).filter_map(|(outcome, flops)| Some(outcome.ok()?.gflops(flops).median));
-    Ok(bounds.fold(f64::INFINITY, f64::min))
+    bounds.reduce(f64::min).ok_or_else(|| {
+        let (shape, why) = (&workload.instance.shape, "others took its cores");
+        Error::unavailable(format!("--until: what this machine reaches at shape {shape:?} is not known, as {why}"))
+    })
 }
 
 #[cfg(test)]

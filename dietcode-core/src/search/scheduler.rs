@@ -81,7 +81,10 @@ impl TaskScheduler {
         let task = &self.tasks[at];
         let Some(&(trials, latency)) = task.history.last() else { return f64::INFINITY };
         if !latency.is_finite() {
-            return f64::INFINITY;
+            // It may never have one, so that it has no more than one round ahead of the others.
+            let open = self.tasks.iter().filter(|task| !task.ended);
+            let fewest = open.map(|task| task.history.len()).min().unwrap_or(0);
+            return if task.history.len() <= fewest { f64::INFINITY } else { 0.0 };
         }
         let others = (0..self.tasks.len()).filter(|other| *other != at);
         let fastest = others.filter_map(|other| self.tasks[other].throughput()).fold(0.0, f64::max);
@@ -184,6 +187,8 @@ mod tests {
         without.note(0, 64, 1.0);
         without.note(1, 64, f64::INFINITY);
         assert_eq!(without.next_task(), Some(1));
+        let never = rounds(self::scheduler(0.0, &[(1.0, 1.0); 2]), 20, |at, _| [1.0, f64::INFINITY][at]);
+        assert_eq!(never, [10, 10], "who never has one leaves rounds to others");
     }
 
     #[test]

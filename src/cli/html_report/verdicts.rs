@@ -98,7 +98,8 @@ fn duels(subject: &Subject) -> BTreeMap<(usize, String), (Verdict, usize)> {
 
 fn duel(duel: Option<(Verdict, usize)>) -> Markup {
     let Some((verdict, pairs)) = duel else { return html! { span.quiet { "none on record" } } };
-    html! { span class=(format!("verdict {verdict}")) { (verdict) } span.quiet { " " (counted(pairs, "pair")) } }
+    let after = if pairs == 0 { "by figures".to_owned() } else { counted(pairs, "pair") };
+    html! { span class=(format!("verdict {verdict}")) { (verdict) } span.quiet { " " (after) } }
 }
 
 /// A ratio as a number with a bar behind it, whose middle is 1 and whose ends are √½ and √2.

@@ -36,6 +36,10 @@ fn values_of_the_wrong_kind_and_out_of_range() {
         "c.json:25:71: key `search.threads[1]`: found -2, expected a whole number from 0 to 1024"
     );
     assert_eq!(
+        error("[1, 2, 0]", "[1, 1]"),
+        "c.json:25:71: key `search.threads[1]`: found 1 a second time, expected each number of threads once"
+    );
+    assert_eq!(
         error("\"tolerance\": 0", "\"tolerance\": null"),
         "c.json:25:91: key `search.tolerance`: found null, expected a number from 0 to less than 1"
     );

@@ -19,7 +19,7 @@ impl Parser {
     /// compared, replayed and never tried again.
     pub(super) fn record(&mut self, line: &[u8]) -> Option<Record> {
         let is_named = |record: &Record| record.name == record.schedule.name() && record.schedule.check_name().is_ok();
-        let is_whole = |record: &Record| record.format == FORMAT && is_named(record);
+        let is_whole = |record: &Record| record.format == FORMAT && is_named(record) && record.is_possible();
         let mut record = serde_json::from_slice::<Record>(line).ok().filter(is_whole)?;
         self.share(&mut record.schedule.trace.instructions);
         Some(record)

@@ -130,7 +130,7 @@ pub enum Outcome {
         shapes: Vec<Shape>,
         /// What came of that.
         verdict: Verdict,
-        /// After so many pairs of samples.
+        /// After so many pairs of samples; 0 where figures of the search told.
         pairs: usize,
     },
     /// It and others were measured by turns; the shape is none of the instances.
@@ -182,6 +182,16 @@ impl Record {
                 Some((*threads, gflops.median))
             }
             _ => None,
+        }
+    }
+
+    /// Whether its figures are ones that can have been measured: no speed is below 0.
+    pub(super) fn is_possible(&self) -> bool {
+        let is_speed = |gflops: f64| gflops >= 0.0;
+        match &self.outcome {
+            Outcome::Measured { gflops, .. } => is_speed(gflops.median) && gflops.iqr >= 0.0,
+            Outcome::Turns { gflops, .. } => gflops.values().flatten().copied().all(is_speed),
+            Outcome::Unknown { .. } | Outcome::Verdict { .. } | Outcome::Failed(_) => true,
         }
     }
 

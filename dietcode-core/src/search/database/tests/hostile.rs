@@ -108,3 +108,12 @@ fn lines_of_earlier_formats_are_passed_over_and_counted() {
     let (records, scanned) = read(format!("{cpu}\n{second}\n{line}").as_bytes());
     assert_eq!((records.len(), scanned.foreign), (1, 2));
 }
+
+/// What nothing can have been measured to be is of no record, and is counted with what else is foreign.
+#[test]
+fn speeds_below_0_are_no_record() {
+    for (gflops, records) in [(50.0, 1), (0.0, 1), (-50.0, 0)] {
+        let (found, scanned) = read(&measured("a", 64, gflops).line().unwrap());
+        assert_eq!((found.len(), scanned.foreign), (records, 1 - records), "{gflops}");
+    }
+}

@@ -97,3 +97,24 @@ fn contiguous_loop(block: &Block) -> Option<Name> {
     let last = || block.iters_of(Role::Spatial).last().map(|iter| &iter.name);
     block.contiguous().or_else(last).cloned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::program;
+
+    #[test]
+    fn a_product_of_a_tensor_with_itself_has_the_tile_of_any_other() {
+        let nest = "fn gram(x: &[[f32; K]; M], c: &mut [[f32; M]; M]) {
+            for i in 0..M { for j in 0..M { for k in 0..K { c[i][j] += x[i][k] * x[j][k]; } } } }";
+        let of_two =
+            nest.replacen("x: &[[f32; K]; M]", "x: &[[f32; K]; M], w: &[[f32; K]; M]", 1).replace("x[j]", "w[j]");
+        for device in ["sm_75", "sm_80", "sm_90"] {
+            let limits = DeviceLimits::of(device.parse().unwrap()).unwrap();
+            let [one, two] = [nest, &of_two].map(|nest| Blocked::default_for(&program(nest), limits).unwrap());
+            assert_eq!(one.stage.get("x"), two.stage.get("w"));
+            assert!(!one.stage.is_empty() && one.store == 4, "{one:?}");
+            assert_eq!(Blocked { stage: BTreeMap::new(), ..one }, Blocked { stage: BTreeMap::new(), ..two });
+        }
+    }
+}

@@ -24,6 +24,8 @@ const PANELS: [(i64, i64, i64); 2] = [(32, 0, 48 << 10), (64, 2 << 20, 192 << 10
 const BATCH_REDUCTION_BLOCK: i64 = 64;
 /// Steps of a sum that lanes share, between which its parts are added to the output.
 const STREAMED: i64 = 1024;
+/// Register tiles of a block along an axis, the first that fit.
+const BLOCKS: [i64; 5] = [64, 32, 16, 8, 4];
 
 impl Tiled {
     /// A micro-kernel that is valid for any nest, and reasonable for those in which inputs are used again and again:
@@ -31,7 +33,9 @@ impl Tiled {
     /// otherwise be read with a stride or many times. Sums of integers are carried out by an instruction for them, where the target has one.
     pub fn default_for(program: &Program, target: &CpuTarget) -> Tiled {
         let full = full_tile(program, target);
-        let candidates = [full.clone(), Tiled { pack: Vec::new(), ..full.clone() }];
+        // Of a tensor that is both operands, all reads are packed or none: also the rows of a block, which have to fit.
+        let blocks = BLOCKS.map(|most| full.with_blocks(most));
+        let candidates = blocks.into_iter().flat_map(|tiled| [tiled.clone(), Tiled { pack: Vec::new(), ..tiled }]);
         let by_dot = full.by_exact_instruction(program, target);
         let valid = by_dot.into_iter().chain(candidates).find(|tiled| tiled.unless_refused(program, target).is_some());
         // The nest as the user wrote it, one iteration of the output at a time, is always valid.
@@ -101,6 +105,15 @@ impl Tiled {
         let Products { dot, step, pack } = Products::of(program, &program.blocks[0], target, &vector)?;
         let step = Some(step.to_string()).filter(|_| dot.row().accumulator.is_integer())?;
         Some(Tiled { tensorize: Some(step), pack: pack.iter().map(|name| name.to_string()).collect(), ..self.clone() })
+    }
+
+    /// The same with at most so many register tiles of a block along each axis.
+    fn with_blocks(&self, most: i64) -> Tiled {
+        let mut block_tile = self.block_tile.clone();
+        for (axis, size) in &self.register_tile {
+            block_tile.entry(axis.clone()).and_modify(|block| *block = (*block).min(most * size));
+        }
+        Tiled { block_tile, ..self.clone() }
     }
 
     /// Whether panels are as wide as a register tile, so that few blocks pack what they share.
@@ -201,7 +214,7 @@ fn full_tile(program: &Program, target: &CpuTarget) -> Tiled {
     let mut block_tile = register_tile.clone();
     if let Some(second) = second {
         register_tile.insert(second.name.to_string(), down);
-        block_tile.insert(second.name.to_string(), down * 64);
+        block_tile.insert(second.name.to_string(), down * BLOCKS[0]);
     }
     let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
     let of_step = across * lanes * program.computes_in().bytes();
@@ -271,5 +284,22 @@ mod tests {
         let of_l2 = |l2_bytes: i64| CpuTarget { l2_bytes, ..avx512() };
         let avx2 = CpuTarget { vector_bytes: 32, vector_registers: 16, ..avx512() };
         assert_eq!([steps(&avx2), steps(&of_l2(1 << 20)), steps(&of_l2(2 << 20))], [768, 384, 1024]);
+    }
+
+    /// Panels of both sides are in the second-level cache, whatever it holds.
+    #[test]
+    fn a_product_of_a_tensor_with_itself_has_the_tile_of_any_other_in_blocks_that_fit() {
+        let nest = "fn gram(x: &[[f32; K]; M], c: &mut [[f32; M]; M]) {
+            for i in 0..M { for j in 0..M { for k in 0..K { c[i][j] += x[i][k] * x[j][k]; } } } }";
+        let of_two =
+            nest.replacen("x: &[[f32; K]; M]", "x: &[[f32; K]; M], w: &[[f32; K]; M]", 1).replace("x[j]", "w[j]");
+        for l2_bytes in [256 << 10, 512 << 10, 1 << 20, 2 << 20] {
+            let target = CpuTarget { l2_bytes, ..avx512() };
+            let [one, two] = [nest, &of_two].map(|nest| Tiled::default_for(&program(nest), &target));
+            assert_eq!((one.vector, one.register_tile), (two.vector, two.register_tile), "{l2_bytes}");
+            assert_eq!((one.pack, two.pack), (vec!["x".to_owned()], vec!["w".to_owned()]));
+            let rows = one.block_tile["i"] * one.block_tile["k"] * 4;
+            assert!(l2_bytes / 8 <= rows && rows < l2_bytes, "{rows} of {l2_bytes}");
+        }
     }
 }
