@@ -43,7 +43,7 @@ pub struct Form {
     /// Whether tiles at edges were whole, which are smaller in a build.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole_edges: bool,
-    /// How much the compiler optimised, [`Toolchain::level`]; with [`BRIEF`] behind it, less than in a build.
+    /// How much the compiler optimised, [`Toolchain::level`]; with `brief` behind it, less than in a build, as of code that is only screened.
     pub level: String,
 }
 
