@@ -6,8 +6,11 @@ use dietcode::core::measure::leave;
 
 use super::tell;
 
-/// Set by an interrupt.
+/// Set by an interrupt, or when a command's time is over.
 pub(super) static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Set by an interrupt alone.
+static INTERRUPTED_ONCE: AtomicBool = AtomicBool::new(false);
 
 /// Whether the command looks at [`STOP`].
 static PATIENT: AtomicBool = AtomicBool::new(false);
@@ -18,9 +21,10 @@ const INTERRUPTED: i32 = 130;
 /// Leaves nothing behind from now on, however the command is interrupted.
 pub(super) fn catch() {
     let caught = ctrlc::set_handler(|| {
-        if !PATIENT.load(Ordering::Relaxed) || STOP.swap(true, Ordering::Relaxed) {
+        if !PATIENT.load(Ordering::Relaxed) || INTERRUPTED_ONCE.swap(true, Ordering::Relaxed) {
             leave(INTERRUPTED);
         }
+        STOP.store(true, Ordering::Relaxed);
         tell("\nfinishing what is being measured; press Ctrl-C again to leave at once");
     });
     if let Err(error) = caught {

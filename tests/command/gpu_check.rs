@@ -196,9 +196,17 @@ fn wrong_micro_kernels_are_told_and_the_run_goes_on() {
 
 #[test]
 fn a_run_that_is_stopped_is_not_passed_and_leaves_what_it_saw() {
-    use std::io::{BufRead, BufReader, Read};
     let place = Place::new();
     let mut command = place.command(&["--device", "cuda-host", "--config", "set.json", "--json", "result.json"]);
+    stop(&mut command, &place, "the run was stopped");
+    // The deadline is over before anything is compiled, which takes nothing from an interrupt.
+    let place = Place::new();
+    let mut command = place.command(&["--device", "cuda-host", "--config", "set.json", "--json", "result.json"]);
+    stop(command.args(["--deadline", "0.001"]), &place, "the deadline of 0.001 s came before the end");
+}
+
+fn stop(command: &mut Command, place: &Place, why: &str) {
+    use std::io::{BufRead, BufReader, Read};
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
     // Its first line says what it compiles with; interrupts are caught by then.
@@ -207,7 +215,7 @@ fn a_run_that_is_stopped_is_not_passed_and_leaves_what_it_saw() {
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
-    assert!(rest.contains("the run was stopped"), "{rest}");
+    assert!(rest.contains(why), "{rest}");
     let result = place.result();
     check(&result, Kind::Rehearsal).unwrap();
     assert!(result["complete"] == false && result["failures"] == 0, "{result}");
@@ -225,6 +233,10 @@ fn a_run_that_comes_to_its_deadline_says_what_was_left_out() {
     let result = place.result();
     assert!(result["complete"] == false && result["came_to_deadline"] == true, "{result}");
     assert_eq!((&result["failures"], result["left_out"].as_array().unwrap().len()), (&0.into(), 2));
+    assert!(
+        said.contains("--seconds 120: a search has at most half of the time until the deadline, 0.0005 s"),
+        "{said}"
+    );
 }
 
 #[test]

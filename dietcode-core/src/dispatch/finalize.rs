@@ -312,9 +312,13 @@ fn measurements(
     tuning.threads.iter().enumerate().filter_map(measurement).collect()
 }
 
-/// What tuned files for a device are called: `cpu`, or the GPU's compute capability.
+/// What tuned files for a device are called: `cpu`, or the GPU's own compute capability. Where that is newer than those that are known, no build has
+/// it as a target, and none takes the file for that of an older one.
 pub fn target_name(device: &dyn Device) -> String {
-    device.gpu().map_or_else(|| super::CPU.to_owned(), |limits| limits.capability.to_string())
+    match device.machine() {
+        Machine::Cpu { .. } => super::CPU.to_owned(),
+        Machine::Cuda { capability, .. } => capability.clone(),
+    }
 }
 
 /// The hash of what a config lets a search on a device choose from.

@@ -25,7 +25,7 @@ use crate::frontend;
 use crate::ir::Program;
 use crate::machine::CpuTarget;
 use crate::machine::Target;
-use crate::machine::cuda::DeviceLimits;
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
 
@@ -227,7 +227,7 @@ pub enum Machine {
     Cuda {
         /// What its maker calls the device; `cuda-host` where there is none, and figures are estimated.
         device: String,
-        /// Its compute capability, such as `sm_90`.
+        /// Its own compute capability, such as `sm_90`, where limits and model may be those of an older one.
         capability: String,
         /// The version of the driver, as the system reports it.
         driver: String,
@@ -244,11 +244,12 @@ impl Machine {
     }
 
     /// A GPU that is there.
-    pub fn cuda(facts: &DeviceFacts, limits: &DeviceLimits, toolchain: String) -> Machine {
+    pub fn cuda(facts: &DeviceFacts, toolchain: String) -> Machine {
+        let (major, minor) = facts.capability;
         let smi = facts.nvidia_smi.get("driver_version").cloned();
         Machine::Cuda {
             device: facts.model.clone(),
-            capability: limits.capability.to_string(),
+            capability: ComputeCapability { major, minor }.to_string(),
             driver: smi.or_else(|| facts.driver_cuda.clone()).unwrap_or_else(|| "none".to_owned()),
             toolchain,
         }
@@ -275,5 +276,22 @@ impl Implementation {
         let call =
             CudaCall { name: name.to_owned(), image: Default::default(), launches: Vec::new(), workspace_bytes: None };
         Implementation::Launched { call, arithmetic: Arithmetic::F32, seconds: Some(seconds) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What takes the limits of an older device is not on record, and written, as that one.
+    #[test]
+    fn a_gpu_is_called_by_its_own_capability() {
+        let facts = r#"{ "name": "cuda:0", "model": "B300", "emulated": false, "capability": [10, 3], "multiprocessors": 148,
+            "memory_bytes": 1, "l2_bytes": 1, "nvidia_smi": {} }"#;
+        let machine = Machine::cuda(&serde_json::from_str(facts).unwrap(), "nvcc".to_owned());
+        let Machine::Cuda { capability, .. } = &machine else { panic!("it is a GPU") };
+        assert_eq!(capability, "sm_103");
+        assert_eq!(DeviceLimits::nearest_to(capability).unwrap().capability.to_string(), "sm_100");
+        assert!(DeviceLimits::nearest_to("H100").is_err() && DeviceLimits::nearest_to("sm_61").is_err());
     }
 }

@@ -14,12 +14,12 @@ pub struct Sample {
     /// The element that comes nearest to its bound; none where nothing was compared, and on a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Nearest>,
-    /// What a GPU was like after each round, where its driver says it.
+    /// What a GPU was like in each round, null in those in which its driver did not say it; none where it never does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<Conditions>,
+    pub conditions: Vec<Option<Conditions>>,
 }
 
-/// What a device was like when a sample had been taken.
+/// What a device was like when the first sample of a round had been taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
     /// The clock of its multiprocessors in MHz.
@@ -49,6 +49,16 @@ pub struct Summary {
     pub iqr: f64,
     /// Of how many.
     pub repeats: usize,
+}
+
+impl Sample {
+    /// Puts later rounds behind the first so many.
+    pub fn extend(&mut self, rounds: usize, more: &Sample) {
+        self.seconds.truncate(rounds);
+        self.seconds.extend(&more.seconds);
+        self.conditions.truncate(rounds);
+        self.conditions.extend(&more.conditions);
+    }
 }
 
 impl Nearest {
@@ -95,6 +105,19 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conditions_stay_beside_the_samples_that_they_are_of() {
+        let of = |seconds: &[f64], mhz: &[u32]| Sample {
+            seconds: seconds.to_vec(),
+            rel_err: 0.0,
+            nearest: None,
+            conditions: mhz.iter().map(|mhz| Some(Conditions { sm_mhz: *mhz, memory_mhz: 1, celsius: 1 })).collect(),
+        };
+        let mut sample = of(&[1.0, 2.0, 3.0], &[10, 20, 30]);
+        sample.extend(2, &of(&[4.0], &[40]));
+        assert_eq!(sample, of(&[1.0, 2.0, 4.0], &[10, 20, 40]));
+    }
 
     #[test]
     fn a_summary_is_median_and_quartiles() {

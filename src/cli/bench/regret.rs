@@ -260,8 +260,7 @@ fn measure(
     for standing in &mut comparison.standings {
         // Who has no more of them is known by the first.
         if let (Ok(sample), Some(more)) = (&mut standing.outcome, further.sample(&standing.name)) {
-            sample.seconds.truncate(together);
-            sample.seconds.extend(&more.seconds);
+            sample.extend(together, more);
         }
     }
     Ok(comparison)

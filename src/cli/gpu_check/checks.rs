@@ -1,29 +1,59 @@
 //! Compiles every micro-kernel and checks it at its shapes.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 use dietcode::Result;
+use dietcode::core::codegen::cuda::CudaUnit;
 use dietcode::core::config::Config;
 use dietcode::core::measure::cuda::{Built, CudaHarness};
-use dietcode::core::measure::{Device, Implementation, Instance, Timing};
+use dietcode::core::measure::{Device, Failure, Implementation, Instance, Timing};
 use dietcode::core::syntax::KernelDef;
 
 use super::Run;
 use super::result::{Check, Checked};
 use super::shapes::{Shape, Shapes, shapes};
 
-/// Checks all micro-kernels of the plan's configs; an error leaves in `all` those that were done before.
+/// Checks all micro-kernels of the plan's configs, each when it is compiled; an error leaves in `all` those that were done before.
 pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>) -> Result<()> {
-    let limits = run.compiler.limits()?;
+    let units = run.plan.checked(run.compiler.limits()?)?;
+    let (compiler, plan, stop, deadline) = (&run.compiler, run.plan, run.stop, &run.deadline);
+    let is_over = AtomicBool::new(false);
+    let is_enough = || {
+        let is_half_over = deadline.is_half_over() && !plan.problems.is_empty();
+        is_half_over || [stop, &is_over].iter().any(|flag| flag.load(Ordering::Relaxed))
+    };
+    let (sender, built) = channel();
+    thread::scope(|scope| {
+        // Nobody waits for what comes behind the last that is checked.
+        let hand_over = move |at, built| sender.send((at, built)).unwrap_or_default();
+        scope.spawn(|| compiler.build_each(&units, &is_enough, hand_over));
+        let checked = check_each(run, which, &units, &is_enough, &built, all);
+        is_over.store(true, Ordering::Relaxed);
+        checked
+    })
+}
+
+fn check_each(
+    run: &Run<'_>,
+    which: Shapes,
+    units: &[CudaUnit],
+    is_enough: &dyn Fn() -> bool,
+    built: &Receiver<(usize, std::result::Result<Built, Failure>)>,
+    all: &mut Vec<Checked>,
+) -> Result<()> {
     let plan = run.plan;
-    let units = plan.checked(limits)?;
-    let progress = &run.progress;
-    let built = run.compiler.build(&units, run.stop, |done| progress.count("compiling", done, units.len()));
+    let mut ready = BTreeMap::new();
     let mut harness: Option<CudaHarness> = None;
-    for (n, ((def, blocked), built)) in plan.checks.iter().zip(built).enumerate() {
-        if run.is_stopped() || (run.deadline.is_half_over() && !plan.problems.is_empty()) {
-            break;
+    for (n, (def, blocked)) in plan.checks.iter().enumerate() {
+        while !ready.contains_key(&n)
+            && let Ok((at, built)) = built.recv()
+        {
+            ready.insert(at, built);
         }
+        let Some(built) = ready.remove(&n).filter(|_| !is_enough()) else { break };
         let (def, _) = &plan.kernels[*def];
         // One after the other: each has the device.
         let harness = match harness.take().filter(|harness| harness.def() == def) {
@@ -38,12 +68,15 @@ pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>
             report: Vec::new(),
             compile_failure: None,
             checks: Vec::new(),
+            left_out: 0,
         };
         match built {
             Ok(built) => {
-                for shape in shapes(def, blocked, which) {
-                    checked.checks.push(check(harness, &built, &shape)?);
+                let shapes = shapes(def, blocked, which);
+                for shape in shapes.iter().take_while(|_| !run.is_stopped()) {
+                    checked.checks.push(check(harness, &built, shape)?);
                 }
+                checked.left_out = shapes.len() - checked.checks.len();
                 (checked.toolchain, checked.report) = (Some(built.toolchain), built.report);
             }
             Err(failure) => checked.compile_failure = Some(failure),

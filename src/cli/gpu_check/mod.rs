@@ -66,9 +66,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "S", default_value = "120", value_parser = positive)]
     seconds: f64,
     /// When the run ends, whatever is left: what is being measured is finished, and what was left out is said. Checks take half of
-    /// it at the most.
-    #[arg(long, value_name = "S", default_value = "600", value_parser = positive)]
-    deadline: f64,
+    /// it at the most. Default: 600, or five times --seconds where that is more.
+    #[arg(long, value_name = "S", value_parser = positive)]
+    deadline: Option<f64>,
     /// Where the candidates of a config come from: evolution (of all schedules, guided by a model), random (draws of all schedules)
     /// or enumerate (what the config and the sets list). Default: enumerate with --images, else what the config says, which is
     /// evolution if it says nothing.
@@ -106,6 +106,19 @@ impl Arguments {
         }
     }
 
+    /// When the run ends.
+    fn deadline(&self) -> f64 {
+        self.deadline.unwrap_or_else(|| (5.0 * self.seconds).max(600.0))
+    }
+
+    /// What is said where a search has not the time that it was given.
+    fn shortened(&self) -> Option<String> {
+        let most = self.deadline() / 2.0;
+        (self.seconds > most).then(|| {
+            format!("--seconds {}: a search has at most half of the time until the deadline, {most} s", self.seconds)
+        })
+    }
+
     /// What has no meaning without a GPU is refused.
     fn check_emulated(&self) -> Result<()> {
         let refused = |what: &str| Err(Error::input(format!("{what} on the emulated device, cuda-host")));
@@ -129,6 +142,7 @@ struct Run<'a> {
     progress: Progress,
     stop: &'a AtomicBool,
     deadline: Deadline,
+    /// The device's own, where `limits` may be those of an older one.
     capability: ComputeCapability,
     json: &'a JsonArgument,
     tuned: Option<&'a Path>,
@@ -172,7 +186,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(|e| Error::of_file(folder, "cannot be made", e))?;
     }
     let _heartbeat = Heartbeat::start();
-    let deadline = Deadline::begin(arguments.deadline, &STOP)?;
+    let deadline = Deadline::begin(arguments.deadline(), &STOP)?;
     let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
     let facts = describe(device)?;
@@ -180,15 +194,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let (major, minor) = facts.capability;
     let own = ComputeCapability { major, minor };
     let limits = DeviceLimits::nearest(own)?;
-    let capability = limits.capability;
-    let mut plan = Plan::read(&arguments.config, capability, size)?;
+    let mut plan = Plan::read(&arguments.config, limits.capability, size)?;
     for problem in &mut plan.problems {
         let search = &mut problem.setup.config.search;
         search.strategy = strategy.unwrap_or(search.strategy);
         search.seed = arguments.seed.unwrap_or(search.seed);
     }
     if let Some(folder) = &arguments.tuned {
-        let paths = plan.problems.iter().filter_map(|problem| problem.tuned_path(folder, capability));
+        let paths = plan.problems.iter().filter_map(|problem| problem.tuned_path(folder, own));
         check_tuned(&paths.collect::<Vec<_>>())?;
     }
     let compiler = Arc::new(CudaCompiler::find(device, own, images)?);
@@ -205,17 +218,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         progress: Progress::new(arguments.seconds),
         stop: &STOP,
         deadline,
-        capability,
+        capability: own,
         json: &arguments.json,
         tuned: arguments.tuned.as_deref(),
         cold: arguments.cold_l2,
     };
     run.progress.say(&format!("{} ({own}), compiling with {}", facts.model, compiler.description()));
     limits.in_place_of(own).iter().for_each(|line| run.progress.say(line));
+    arguments.shortened().iter().for_each(|line| run.progress.say(line));
     let mut outcome = outcome(arguments, seed, facts, &compiler);
     let measured = measure(&mut run, arguments, &mut outcome);
     // What goes wrong takes nothing from what was seen before.
-    outcome.left_out = left_out(&plan, &outcome);
+    let Outcome { micro_kernels, tuned, comparisons, .. } = &outcome;
+    outcome.left_out = left_out(&plan, micro_kernels, tuned, comparisons, run.is_stopped());
     outcome.came_to_deadline =
         run.deadline.has_passed() || (measured.is_ok() && !run.is_stopped() && !outcome.left_out.is_empty());
     outcome.complete = measured.is_ok() && !run.is_stopped() && outcome.left_out.is_empty();
@@ -259,7 +274,7 @@ fn outcome(arguments: &Arguments, seed: u64, facts: DeviceFacts, compiler: &Cuda
             device: arguments.device.clone(),
             configs: arguments.config.iter().map(|path| path.display().to_string()).collect(),
             seconds: arguments.seconds,
-            deadline: arguments.deadline,
+            deadline: arguments.deadline(),
             strategy: arguments.strategy().ok().flatten().map(Strategy::name),
             // Where it stood on that machine says nothing of the result.
             images: arguments.images.as_ref().and_then(|path| path.file_name()).map(|name| name.display().to_string()),

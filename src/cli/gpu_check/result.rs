@@ -73,6 +73,8 @@ pub(super) struct Checked {
     pub(super) report: Vec<KernelReport>,
     pub(super) compile_failure: Option<Failure>,
     pub(super) checks: Vec<Check>,
+    /// How many more there were to be.
+    pub(super) left_out: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -142,8 +144,8 @@ pub(super) struct Entry {
     pub(super) seconds: Option<Summary>,
     pub(super) gflops: Option<Summary>,
     pub(super) rel_err: Option<f64>,
-    /// Clocks and temperature after each sample, where the driver says them.
-    pub(super) conditions: Vec<Conditions>,
+    /// Clocks and temperature in each round of samples, where the driver says them.
+    pub(super) conditions: Vec<Option<Conditions>>,
     pub(super) failure: Option<Failure>,
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dietcode::core::codegen::{c, cuda};
 use dietcode::core::dispatch::{Tuned, Winners, default_on_gpu};
-use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
+use dietcode::core::machine::cuda::DeviceLimits;
 use dietcode::core::machine::{CpuTarget, Target as Machine};
 use dietcode::core::measure::{Instance, Summary};
 use dietcode::core::search::{Outcome, Record, Shape, Target};
@@ -299,7 +299,7 @@ fn nest(record: &Record, files: &[PathBuf]) -> Result<Nest> {
             }
             Machine::Cpu(cpu)
         }
-        Target::Cuda { capability, .. } => Machine::Cuda(*DeviceLimits::of(capability.parse::<ComputeCapability>()?)?),
+        Target::Cuda { capability, .. } => Machine::Cuda(*DeviceLimits::nearest_to(capability)?),
     };
     Ok(Nest { setup, machine })
 }

@@ -37,7 +37,7 @@ fn only_target(records: &[Record], setup: &Setup) -> Result<machine::Target> {
     let (name, targets) = (&setup.def.name, Vec::from_iter(targets));
     match &targets[..] {
         [Target::Cpu { .. }] => Ok(machine::Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?)),
-        [Target::Cuda { capability, .. }] => Ok(machine::Target::Cuda(*DeviceLimits::of(capability.parse()?)?)),
+        [Target::Cuda { capability, .. }] => Ok(machine::Target::Cuda(*DeviceLimits::nearest_to(capability)?)),
         [] => {
             Err(Error::input(format!("found no records of `{name}` as its source stands, expected those of a search")))
         }

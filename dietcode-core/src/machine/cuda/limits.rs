@@ -73,12 +73,21 @@ impl DeviceLimits {
         not_newer.map_or_else(|| DeviceLimits::of(capability), Ok)
     }
 
+    /// The [`nearest`](DeviceLimits::nearest) to a device as records name it.
+    ///
+    /// # Errors
+    ///
+    /// As there; [`Input`](crate::ErrorKind::Input) for what is no device's name.
+    pub fn nearest_to(name: &str) -> Result<&'static DeviceLimits> {
+        ComputeCapability::named(name).map_or_else(|| DeviceLimits::of(name.parse()?), DeviceLimits::nearest)
+    }
+
     /// What a person is told where these are the [`nearest`](DeviceLimits::nearest) to a device, and not its own.
     pub fn in_place_of(&self, capability: ComputeCapability) -> Option<String> {
         (capability != self.capability).then(|| {
             format!(
                 "{capability} is not among the known devices ({}): code is compiled for it, with limits and model of {}, the nearest \
-                 older one",
+                 older one; what is tuned on it is a file of its own, which no build reads",
                 ComputeCapability::known(),
                 self.capability
             )
@@ -220,6 +229,7 @@ mod tests {
             let capability = ComputeCapability { major, minor };
             let limits = DeviceLimits::nearest(capability).unwrap();
             assert_eq!(limits.capability.to_string(), nearest);
+            assert_eq!(DeviceLimits::nearest_to(&capability.to_string()).unwrap(), limits);
             let told = limits.in_place_of(capability);
             assert_eq!(told.is_none(), capability.to_string() == nearest);
             let names_both = |told: String| told.starts_with(&format!("{capability} is not")) && told.contains(nearest);

@@ -1,7 +1,7 @@
 //! Compiles micro-kernels for a device, many at a time: with nvcc where there is one, else with NVRTC, else from a folder of
 //! images that were made on another machine; for the emulated device with a C++ compiler.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -153,18 +153,28 @@ impl CudaCompiler {
         stop: &AtomicBool,
         mut done: impl FnMut(usize) + Send,
     ) -> Vec<Result<Built, Failure>> {
+        let mut all = BTreeMap::new();
+        self.build_each(units, &|| stop.load(Ordering::Relaxed), |at, built| {
+            all.insert(at, built);
+            done(all.len());
+        });
+        all.into_values().collect()
+    }
+
+    /// The same, of which each is handed over with its place as soon as it is compiled.
+    pub fn build_each(
+        &self,
+        units: &[CudaUnit],
+        stop: &(dyn Fn() -> bool + Sync),
+        ready: impl FnMut(usize, Result<Built, Failure>) + Send,
+    ) {
         let _doing = doing(format!("compiling {} micro-kernels for {}", units.len(), self.capability));
-        let finished = Mutex::new((0, &mut done));
-        parallel::each(units.iter().collect(), cores(), |unit| {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Failure::Compile { message: "the run was stopped before it was compiled".into() });
-            }
-            let built = self.build_one(unit);
-            let (count, done) = &mut *lock(&finished);
-            *count += 1;
-            done(*count);
-            built
-        })
+        let ready = Mutex::new(ready);
+        parallel::each(units.iter().enumerate().collect(), cores(), |(at, unit)| {
+            let stopped = || Err(Failure::Compile { message: "the run was stopped before it was compiled".into() });
+            let built = if stop() { stopped() } else { self.build_one(unit) };
+            (lock(&ready))(at, built);
+        });
     }
 
     /// Compiles one.
@@ -390,6 +400,14 @@ mod tests {
         let built = host.build(&[broken, unit()], &AtomicBool::new(false), |_| ());
         assert!(matches!(&built[0], Err(Failure::Compile { message }) if message.contains("error")), "{built:?}");
         assert!(built[1].is_ok(), "{built:?}");
+        // Each is there before those behind it are begun.
+        let (units, one) = (vec![unit(); 2 * cores() + 1], AtomicBool::new(false));
+        let mut all = Vec::new();
+        host.build_each(&units, &|| one.load(Ordering::Relaxed), |at, built| {
+            one.store(true, Ordering::Relaxed);
+            all.push((at, built.is_ok()));
+        });
+        assert!(all.len() == units.len() && all[0].1 && all.iter().any(|(_, is_built)| !is_built), "{all:?}");
         let stopped = host.build(&[unit()], &AtomicBool::new(true), |_| ());
         assert!(stopped[0].is_err());
         let again = host.build_one(&unit()).unwrap();

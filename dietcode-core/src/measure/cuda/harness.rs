@@ -83,7 +83,7 @@ impl CudaHarness {
     #[must_use]
     pub fn described(self, facts: &DeviceFacts) -> CudaHarness {
         let toolchain = self.compiler.as_ref().map_or_else(String::new, |compiler| compiler.description());
-        let machine = Machine::cuda(facts, &self.limits, toolchain);
+        let machine = Machine::cuda(facts, toolchain);
         CudaHarness { subject: self.subject.on(machine), ..self }
     }
 

@@ -81,6 +81,30 @@ impl Nvml {
     }
 }
 
+/// What a device was like in each round of samples: it is asked once in each, and what it does not say leaves a gap.
+pub(super) struct Rounds<F> {
+    ask: F,
+    asked: usize,
+    now: Option<Conditions>,
+    /// Of each implementation, one for each of its samples.
+    pub(super) of: Vec<Vec<Option<Conditions>>>,
+}
+
+impl<F: FnMut() -> Option<Conditions>> Rounds<F> {
+    pub(super) fn new(implementations: usize, ask: F) -> Rounds<F> {
+        Rounds { ask, asked: 0, now: None, of: vec![Vec::new(); implementations] }
+    }
+
+    /// A sample of an implementation was taken.
+    pub(super) fn sampled(&mut self, at: usize) {
+        if self.of[at].len() == self.asked {
+            self.asked += 1;
+            self.now = (self.ask)();
+        }
+        self.of[at].push(self.now);
+    }
+}
+
 impl Drop for Nvml {
     fn drop(&mut self) {
         // SAFETY: it was started once, and the handle is not used again.
@@ -121,6 +145,19 @@ int nvmlDeviceGetClockInfo(void *device, unsigned type, unsigned *mhz) {
         let mut cc = Command::new("cc");
         assert!(cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&file).status().unwrap().success());
         library
+    }
+
+    #[test]
+    fn a_device_is_asked_once_in_a_round_and_each_sample_has_its_conditions() {
+        let mut asked = 0;
+        let mut rounds = Rounds::new(2, || {
+            asked += 1;
+            (asked != 2).then_some(Conditions { sm_mhz: 1000 + asked, memory_mhz: 1, celsius: 40 })
+        });
+        [0, 1, 1, 0, 0, 1].into_iter().for_each(|at| rounds.sampled(at));
+        let clocks = rounds.of.iter().map(|of| of.iter().map(|c| c.map(|c| c.sm_mhz)).collect::<Vec<_>>());
+        assert_eq!(clocks.collect::<Vec<_>>(), [[Some(1001), None, Some(1003)]; 2]);
+        assert_eq!(asked, 3);
     }
 
     #[test]

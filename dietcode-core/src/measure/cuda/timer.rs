@@ -20,12 +20,13 @@ const MOST_LAUNCHES: usize = 2000;
 /// A sample takes at least so long: an event is a thousandth of it.
 const SAMPLE_SECONDS: f64 = 200e-6;
 
-/// Clocks are looked at over so long, which is longer than the driver takes to change them by a step; so often at the most; and they are
-/// steady if so many times in succession differ by no more than this share.
+/// Clocks are looked at over so long, which is longer than the driver takes to change them by a step, or over [`MOST_LAUNCHES`]; they are
+/// steady if so many times in succession differ by no more than this share. A device works for so long at the least and at the most.
 const WINDOW_SECONDS: f64 = 20e-3;
-const MOST_WINDOWS: usize = 50;
 const ALIKE: usize = 4;
 const STEADY: f64 = 0.005;
+const WARM_SECONDS: f64 = 0.2;
+const MOST_WARM_SECONDS: f64 = 1.0;
 
 /// So many launches make a sample with a cold cache.
 const COLD_LAUNCHES: usize = 10;
@@ -52,7 +53,7 @@ impl Timer {
         Ok(Timer { device: device.clone(), events, flush: None, l2_bytes })
     }
 
-    /// Launches until the clocks are steady, which the times of windows of launches show, or for [`MOST_WINDOWS`] windows. The first
+    /// Launches until the clocks are steady, which the times of windows of launches show, or for [`MOST_WARM_SECONDS`]. The first
     /// launch is in none: it loads code. Nothing of it on the emulated device.
     pub(super) fn warm_up(&self, launch: &mut dyn FnMut() -> Result<(), Trouble>) -> Result<(), Trouble> {
         if self.events.is_none() {
@@ -60,10 +61,8 @@ impl Timer {
         }
         launch()?;
         let one = self.batch(1, launch)?;
-        let launches = (WINDOW_SECONDS / one.max(1e-9)).ceil().clamp(1.0, MOST_LAUNCHES as f64) as usize;
-        // Of a launch that is longer than a window there are fewer.
-        let most = (MOST_WINDOWS as f64 * WINDOW_SECONDS / one.max(WINDOW_SECONDS)).ceil() as usize;
-        settle(most, || self.batch(launches, launch)).map(|_| ())
+        let (launches, least, most) = windows(one);
+        settle(least, most, || self.batch(launches, launch)).map(|_| ())
     }
 
     /// How many launches make a sample; what is returned with it is the time of one. The emulator's times mean nothing: there
@@ -140,14 +139,21 @@ impl Timer {
     }
 }
 
-/// Takes figures until the last [`ALIKE`] differ by less than [`STEADY`], or `most` are taken; how many were.
-fn settle<E>(most: usize, mut figure: impl FnMut() -> Result<f64, E>) -> Result<usize, E> {
+/// How many launches of so many seconds are a window, and how many windows there are at the least and at the most.
+fn windows(one: f64) -> (usize, usize, usize) {
+    let launches = (WINDOW_SECONDS / one.max(1e-9)).ceil().clamp(1.0, MOST_LAUNCHES as f64);
+    let of = |seconds: f64| (seconds / (launches * one.max(1e-9))).ceil() as usize;
+    (launches as usize, of(WARM_SECONDS), of(MOST_WARM_SECONDS))
+}
+
+/// Takes figures until there are `least` and the last [`ALIKE`] differ by less than [`STEADY`], or `most` are taken; how many were.
+fn settle<E>(least: usize, most: usize, mut figure: impl FnMut() -> Result<f64, E>) -> Result<usize, E> {
     let mut figures = Vec::new();
     while figures.len() < most {
         figures.push(figure()?);
         if let Some(last) = figures.len().checked_sub(ALIKE).map(|first| &figures[first..]) {
-            let (least, largest) = last.iter().fold((f64::MAX, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
-            if largest < least * (1.0 + STEADY) {
+            let (lowest, largest) = last.iter().fold((f64::MAX, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
+            if figures.len() >= least && largest < lowest * (1.0 + STEADY) {
                 break;
             }
         }
@@ -178,22 +184,34 @@ pub(super) fn copies(device: &Device) -> Result<Option<(u64, Vec<f64>)>, Trouble
 
 #[cfg(test)]
 mod tests {
-    use super::settle;
+    use super::{settle, windows};
+
+    /// Steady for a moment is not warm: windows of short launches, of which there are no more than 2000, are short.
+    #[test]
+    fn a_device_works_for_a_time_before_it_counts_as_warm() {
+        assert_eq!(windows(2e-6), (2000, 50, 250));
+        assert_eq!(windows(100e-6), (200, 10, 50));
+        assert_eq!(windows(0.5), (1, 1, 2));
+        assert_eq!(windows(30.0), (1, 1, 1));
+        let (launches, least, most) = windows(2e-6);
+        let taken = settle(least, most, || Ok::<f64, ()>(2e-6)).unwrap();
+        assert!(taken as f64 * launches as f64 * 2e-6 >= 0.2 - 1e-9, "{taken} windows");
+    }
 
     #[test]
     fn a_device_is_warm_when_its_times_are_steady_and_it_is_not_waited_for_without_end() {
-        assert_eq!(settle(50, || Ok::<f64, ()>(1.0)), Ok(4), "as few as show it");
+        assert_eq!(settle(0, 50, || Ok::<f64, ()>(1.0)), Ok(4), "as few as show it");
         // Clocks rise: times fall from 2 to 1, by half of what is left each time.
         let mut left = 2.0;
         let mut falling = || {
             left /= 2.0;
             Ok::<f64, ()>(1.0 + left)
         };
-        let taken = settle(50, &mut falling).unwrap();
+        let taken = settle(0, 50, &mut falling).unwrap();
         assert!((8..20).contains(&taken), "{taken}");
-        assert_eq!(settle(2, || Ok::<f64, ()>(1.0)), Ok(2), "there are no more than were asked for");
+        assert_eq!(settle(0, 2, || Ok::<f64, ()>(1.0)), Ok(2), "there are no more than were asked for");
         let mut flips = [1.0, 1.1].into_iter().cycle();
-        assert_eq!(settle(50, || Ok::<f64, ()>(flips.next().unwrap())), Ok(50));
-        assert_eq!(settle(50, || Err(7)), Err(7));
+        assert_eq!(settle(0, 50, || Ok::<f64, ()>(flips.next().unwrap())), Ok(50));
+        assert_eq!(settle(0, 50, || Err(7)), Err(7));
     }
 }

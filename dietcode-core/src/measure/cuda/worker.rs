@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::cublas::CuBlas;
 use super::loaded::{Loaded, Modules};
-use super::nvml::Nvml;
+use super::nvml::{Nvml, Rounds};
 use super::tensors::Tensors;
 use super::timer::{Timer, copies};
 use super::{CudaDevice, DeviceFacts, check, facts};
@@ -202,14 +202,14 @@ fn time(
     let rounds = rounds.min(timing.rounds.max(MOST_ROUNDS));
     // Ten times as long as a launch took is a device that others use.
     tell(&Event::Timing(10.0 * rounds as f64 * seconds))?;
-    let mut conditions = vec![Vec::new(); passed.len()];
+    let mut watched = nvml.map(|nvml| Rounds::new(passed.len(), || nvml.conditions().ok()));
     let mut sample = |at: usize| -> Result<_, Trouble> {
         let seconds = timer.sample(launches[at], timing.cache, &mut || launched(passed[at]))?;
-        conditions[at].extend(nvml.and_then(|nvml| nvml.conditions().ok()));
+        watched.iter_mut().for_each(|watched| watched.sampled(at));
         Ok(Some(seconds))
     };
     let mut samples = by_turns(passed.len(), |_, samples| samples.len() < rounds, &mut sample)?.into_iter();
-    let mut conditions = conditions.into_iter();
+    let mut conditions = watched.map_or_else(Vec::new, |watched| watched.of).into_iter();
     let outcome = |checked: &Result<(Loaded<'_>, f64), Failure>| {
         let (_, rel_err) = checked.as_ref().map_err(Clone::clone)?;
         let (seconds, conditions) = (samples.next().unwrap_or_default(), conditions.next().unwrap_or_default());
