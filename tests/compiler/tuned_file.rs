@@ -30,7 +30,7 @@ fn named(tiled: &Tiled) -> MicroKernel {
     // Two traces, whose names files of this format have to say.
     let (name, length) = if tiled.pack.is_empty() { (SMALL, 1) } else { (LARGE, 2) };
     let origin = Origin { name: name.to_string(), family: "tiled".to_string(), parameters };
-    MicroKernel { origin, trace: Trace::new(vec![Instruction::DecomposeReduction; length]) }
+    MicroKernel { origin, trace: Trace::new(vec![Instruction::DecomposeReduction; length]), cover: None }
 }
 
 const SMALL: &str = "nest_0ff8bd6e";

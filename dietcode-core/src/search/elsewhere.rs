@@ -90,7 +90,7 @@ impl Tuning<'_> {
     fn expected_on(&self, candidate: &Candidate, shapes: &[Vec<i64>], threads: usize, units: usize) -> Vec<f64> {
         let flops = |shape: &Vec<i64>| Instance::of(self.device.def(), shape).map_or(0.0, |instance| instance.flops);
         let by_rate = |shape: &Vec<i64>| {
-            let fit = Adaptation::of_schedule(&candidate.schedule, shape, units);
+            let fit = Adaptation::of_parts(&candidate.schedule, candidate.cover.as_deref(), shape, units);
             candidate.rate(threads).map_or(0.0, |rate| fit.throughput(rate))
         };
         let Some((modelled, calibration)) = self.modelled(candidate, shapes, threads, units) else {
