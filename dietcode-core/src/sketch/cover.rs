@@ -9,14 +9,21 @@
 //! what hangs over its own edge, has its own panels, and leaves its own workspace. Both parts are carried out at once: phase by phase, the tiles
 //! of the one are followed by those of the other, so that no thread waits in between.
 
+#[cfg(feature = "tuner")]
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::bounds::MAX_EXTENT;
 use super::name::name_of;
 use super::{Lowered, MicroKernel, Origin, apply};
 use crate::ir::{Cut, Program};
+#[cfg(feature = "tuner")]
+use crate::ir::{Expr, Name};
 use crate::machine::Target;
 use crate::schedule::Trace;
+#[cfg(feature = "tuner")]
+use crate::schedule::{Relation, Schedule};
 use crate::{Error, Result};
 
 /// What covers the remainder along an axis.
@@ -72,6 +79,29 @@ impl Cover {
         main.cover = Some(Box::new(Remainder { cut, multiple: *multiple, rest }));
         Ok(main)
     }
+}
+
+/// The sizes of the tiles that a schedule has along a shape variable, the smallest first: in multiples of these nothing hangs over their
+/// edges.
+#[cfg(feature = "tuner")]
+pub(crate) fn tiles(schedule: &Schedule, along: &Name) -> BTreeSet<i64> {
+    fn of(schedule: &Schedule, name: &Name, unit: i64, found: &mut BTreeSet<i64>) {
+        for relation in &schedule.relations {
+            if let Relation::Split { parent, outer, inner, factor, .. } = relation
+                && parent == name
+                && let Some(size) = factor.as_int().and_then(|factor| factor.checked_mul(unit))
+            {
+                found.insert(size);
+                of(schedule, outer, size, found);
+                of(schedule, inner, unit, found);
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    let axis = schedule.block.iters.iter().find(|iter| iter.extent == Expr::Var(along.clone()));
+    axis.into_iter().for_each(|axis| of(schedule, &axis.name, 1, &mut found));
+    found.retain(|size| (2..MAX_EXTENT).contains(size));
+    found
 }
 
 impl Remainder {

@@ -27,6 +27,8 @@ mod template;
 
 pub use apply::{Lowered, apply};
 pub use bounds::{Bounds, MAX_EXTENT};
+#[cfg(feature = "tuner")]
+pub(crate) use cover::tiles;
 pub use cover::{Cover, Remainder};
 pub use micro_kernel::{MicroKernel, Origin};
 pub use mutators::{Mutator, Mutators};
