@@ -1,5 +1,9 @@
 //! Covers: two micro-kernels on one output equal the reference, at sizes of which either has none, and of random nests and schedules.
 
+use std::collections::BTreeMap;
+
+use dietcode_core::config::Config;
+use dietcode_core::dispatch::{CPU, FORMAT, Tree, Tuned, Winners, provenance};
 use dietcode_core::frontend;
 use dietcode_core::ir::Cut;
 use dietcode_core::machine::{CpuTarget, Target, Toolchain};
@@ -157,6 +161,53 @@ fn a_cover_is_refused_with_a_reason() {
         .lowered(&frontend::program(&def), &Target::Cuda(*device("sm_80")))
         .unwrap_err();
     assert!(on_gpu.to_string().contains("it is one for a CPU"), "{on_gpu}");
+}
+
+/// What a tuned file holds is built and dispatched, below and above the threshold of its tree.
+#[test]
+fn a_tuned_file_leads_shapes_to_a_cover() {
+    let toolchain = Toolchain::find("native").expect("a C compiler");
+    let (def, target) = (kernel(DENSE_WITH_EPILOGUE), CpuTarget::of(&toolchain));
+    let config = r#"{ "kernel": { "source": "dense.rs", "function": "dense" }, "shape": { "M": "M", "K": 64, "N": 32 },
+        "wkl_insts": [{ "M": 4 }, { "M": 37 }] }"#;
+    let config = Config::parse("dense.json", config).unwrap();
+    let [main, rest] = [[4, 16], [1, 8]].map(|sizes| tile(&def, sizes, &target));
+    let cover = MicroKernel::cover(&main, &rest, "M", 16);
+    let tuned = Tuned {
+        format: FORMAT,
+        kernel: def.name.clone(),
+        target: CPU.to_owned(),
+        provenance: provenance(&def, &config, &target),
+        micro_kernels: vec![rest.clone(), cover.clone()],
+        reports: BTreeMap::new(),
+        tree: Tree::split("M", 20, Tree::Leaf(rest.name()), Tree::Leaf(cover.name())),
+        instances: Vec::new(),
+        regret: None,
+        asked: None,
+    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    tuned.save(file.path()).unwrap();
+    let program = frontend::program(&def);
+    let winners = Winners::load_from(file.path(), &config, (&def, &program), &target).unwrap();
+    assert_eq!(winners.tuned.as_ref(), Some(&tuned), "it is read back as it is");
+    let units = winners.units(&def, &target.march).unwrap();
+    let case = |instance: Instance| Case {
+        unit: units[winners.decision.pick(&instance.shape)].clone(),
+        instance,
+        reference: units::oracle(&def),
+        trace: String::new(),
+        sizes: None,
+    };
+    let shapes: &[&[i64]] = &[&[3, 64, 32], &[20, 64, 32], &[37, 64, 32], &[48, 9, 7]];
+    let cases: Vec<Case> = instances(&def, shapes).into_iter().map(case).collect();
+    let is_cover = |case: &Case| case.unit.name == cover.name();
+    assert_eq!(cases.iter().map(is_cover).collect::<Vec<_>>(), [false, false, false, false, true, true, true, true]);
+    let libraries = [&cases[..1], &cases[7..]].map(|of| Library::compile(&toolchain, of));
+    for case in &cases {
+        let library = &libraries[usize::from(is_cover(case))];
+        let tensors = case.instance.tensors();
+        library.check(case, &tensors, &case.instance.expected(&tensors));
+    }
 }
 
 /// On a device, each part has launches of its own; one that has nothing to compute is not launched.
