@@ -301,7 +301,7 @@ fn fit(
     workload: &WorkloadInstance,
     threads: usize,
 ) -> Fit {
-    let adaptation = |shape: &[i64], threads: usize| Adaptation::of_schedule(lowered.schedule(), shape, threads);
+    let adaptation = |shape: &[i64], threads: usize| Adaptation::of(lowered, shape, threads);
     let here = adaptation(&workload.instance.shape, threads);
     let of_kernel = tuned.into_iter().flat_map(|t| &t.instances).filter(|i| i.micro_kernel == name);
     let shape_of = |instance: &dietcode::core::dispatch::Instance| -> Vec<i64> {
@@ -374,7 +374,7 @@ fn cpu_lines(fit: &CpuFit) -> Vec<String> {
 fn schedule_lines(micro_kernel: &MicroKernel) -> Vec<String> {
     match serde_json::from_value(micro_kernel.origin.parameters.clone()) {
         Ok(tiled) if micro_kernel.origin.family == "tiled" => tiled_lines(&tiled),
-        _ => micro_kernel.trace.to_string().lines().map(|line| format!("  {line}")).collect(),
+        _ => micro_kernel.text().lines().map(|line| format!("  {line}")).collect(),
     }
 }
 

@@ -8,6 +8,7 @@ mod blocked;
 mod products;
 
 use dietcode_core::frontend;
+use dietcode_core::ir::Cut;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::sketch::Blocked;
 use dietcode_syntax::KernelDef;
@@ -53,8 +54,32 @@ fn case(seed: u64, number: usize, device: &DeviceLimits, draw: Draw, redrawn: &R
     Case { instance: Instance { seed, def, shape, gap, coarse: blocked.matrix_unit.is_some() }, unit }
 }
 
+/// The same of two micro-kernels on one output.
+fn covered(seed: u64, number: usize, device: &DeviceLimits, draw: Draw, redrawn: &Redrawn) -> Case {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let (def, unit, coarse) = loop {
+        let (def, main) = draw(&mut rng, &format!("cover{number}"));
+        let program = frontend::program(&def);
+        let rest = blocked::random(&mut rng, &program.blocks[0]);
+        let along = def.shape_vars.iter().find(|var| Cut::of(&program, &var.name).is_ok());
+        let multiple = rng.random_range(1..=20);
+        let made = [&main, &rest].map(|of| Some(of.micro_kernel(&program, device).ok()?.0));
+        if let (Some(along), [Some(one), Some(other)]) = (along, made) {
+            let unit = units::cover_on_gpu(&def, [&one, &other], (&along.name, multiple), device);
+            break (def, unit.expect("the nest can be cut"), main.matrix_unit.is_some() || rest.matrix_unit.is_some());
+        }
+        redrawn.note();
+    };
+    let shape = shapes::random(&mut rng, &def);
+    let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
+    Case { instance: Instance { seed, def, shape, gap, coarse }, unit }
+}
+
+/// Makes the case of a seed.
+type Make = fn(u64, usize, &DeviceLimits, Draw, &Redrawn) -> Case;
+
 /// `refused` is how many draws for each case may be.
-fn check(cases: usize, draw: Draw, refused: f64) {
+fn check(cases: usize, (case, draw): (Make, Draw), refused: f64) {
     let seed = settings::seed_or(20_261_121);
     let compiler = HostCompiler::find().expect("a C++ compiler");
     let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
@@ -84,10 +109,15 @@ fn check(cases: usize, draw: Draw, refused: f64) {
 
 #[test]
 fn generated_cuda_equals_the_reference() {
-    check(settings::cases(100, 2_000), any_nest, 1.8);
+    check(settings::cases(100, 2_000), (case, any_nest), 1.8);
 }
 
 #[test]
 fn matrix_instructions_equal_the_reference() {
-    check(settings::cases(100, 2_000) / 4, matrix_product, 0.6);
+    check(settings::cases(100, 2_000) / 4, (case, matrix_product), 0.6);
+}
+
+#[test]
+fn covers_equal_the_reference() {
+    check(settings::cases(100, 2_000) / 4, (covered, any_nest), 9.0);
 }

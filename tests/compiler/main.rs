@@ -4,6 +4,7 @@
 mod clang;
 mod common;
 mod config;
+mod covers;
 mod cross_thread;
 mod cuda_directed;
 mod cuda_host;

@@ -30,7 +30,7 @@ fn named(tiled: &Tiled) -> MicroKernel {
     // Two traces, whose names files of this format have to say.
     let (name, length) = if tiled.pack.is_empty() { (SMALL, 1) } else { (LARGE, 2) };
     let origin = Origin { name: name.to_string(), family: "tiled".to_string(), parameters };
-    MicroKernel { origin, trace: Trace::new(vec![Instruction::DecomposeReduction; length]) }
+    MicroKernel { origin, trace: Trace::new(vec![Instruction::DecomposeReduction; length]), cover: None }
 }
 
 const SMALL: &str = "nest_0ff8bd6e";
@@ -53,7 +53,11 @@ fn tuned() -> Tuned {
             cache: Cache::Warm,
             date: "2026-11-21".to_string(),
         },
-        micro_kernels: vec![named(&small()), named(&large())],
+        micro_kernels: vec![
+            named(&small()),
+            named(&large()),
+            MicroKernel::cover(&named(&small()), &named(&large()), "M", 16),
+        ],
         reports: BTreeMap::new(),
         tree: Tree::split("M", 488, Tree::Leaf(SMALL.to_string()), Tree::Leaf(LARGE.to_string())),
         instances: vec![Instance {
@@ -236,6 +240,10 @@ fn what_cannot_be_read_is_a_miss() {
         ),
         ("\"decompose_reduction\"", "\"decompose\"", "it cannot be read: unknown variant `decompose`"),
         ("\"threads\"", "\"thread\"", "it cannot be read: unknown field `thread`"),
+        ("\"multiple\"", "\"multiples\"", "it cannot be read: unknown field `multiples`"),
+        ("\"multiple\": 16", "\"multiple\": 1e9", "it cannot be read: invalid type: floating point"),
+        ("\"multiple\": 16", "\"multiple\": 32", "a micro-kernel is called \"nest_and_nest_"),
+        ("\"along\": \"M\"", "\"along\": \"K\"", "a micro-kernel is called \"nest_and_nest_"),
         ("99.25", "null", "it cannot be read: invalid type: null, expected f64"),
     ];
     for (from, to, expected) in cases {

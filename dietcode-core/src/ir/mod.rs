@@ -10,6 +10,7 @@
 //! ```
 
 mod affine;
+mod cut;
 mod dot;
 mod expr;
 pub(crate) mod function;
@@ -22,6 +23,7 @@ mod swizzle;
 mod verify;
 
 pub use affine::{Affine, affine, coefficient};
+pub use cut::{Along, Cut};
 pub use dot::{Dot, DotRow};
 pub use expr::{BinaryOp, CompareOp, DType, Expr, Function, ReduceOp, holds};
 pub use intrinsic::{Intrinsic, Operand, Parts, Run};

@@ -9,7 +9,7 @@ use crate::cost_model::cuda::LaunchReport;
 use crate::cost_model::{self, Adaptation, Calibration, ModelledCall, Observation};
 use crate::measure::{Code, Device, Failure, Form, Purpose};
 use crate::schedule::Schedule;
-use crate::sketch::MicroKernel;
+use crate::sketch::{MicroKernel, Remainder};
 
 /// A micro-kernel with its figures, one for each number of threads and instance.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Candidate {
     pub micro_kernel: MicroKernel,
     /// Its schedule on the device; of several kernels the one that computes the tiles.
     pub schedule: Schedule,
+    /// What covers the rest, of a cover.
+    pub(super) cover: Option<Box<Remainder>>,
     /// The hash that candidates of the same code share, whatever made them.
     pub(super) structure: Structure,
     /// Which one of its run it is; the first are the default micro-kernels.
@@ -70,11 +72,12 @@ impl Candidate {
         let seconds = vec![None; model.points.len()];
         let Proposal { micro_kernel, lowered, structure, made, stand_in } = proposal;
         let stand_in = stand_in.map(|StandIn { micro_kernel, .. }| micro_kernel);
-        let schedule = lowered.schedule().clone();
+        let (schedule, cover) = (lowered.schedule().clone(), lowered.cover);
         let (screened, code) = (OnceCell::new(), OnceCell::new());
         Candidate {
             micro_kernel,
             schedule,
+            cover,
             structure,
             trial,
             made,

@@ -87,10 +87,16 @@ impl Tuning<'_> {
     }
 
     /// The same at a number of threads (its position) with so many units.
-    fn expected_on(&self, candidate: &Candidate, shapes: &[Vec<i64>], threads: usize, units: usize) -> Vec<f64> {
+    pub(super) fn expected_on(
+        &self,
+        candidate: &Candidate,
+        shapes: &[Vec<i64>],
+        threads: usize,
+        units: usize,
+    ) -> Vec<f64> {
         let flops = |shape: &Vec<i64>| Instance::of(self.device.def(), shape).map_or(0.0, |instance| instance.flops);
         let by_rate = |shape: &Vec<i64>| {
-            let fit = Adaptation::of_schedule(&candidate.schedule, shape, units);
+            let fit = Adaptation::of_parts(&candidate.schedule, candidate.cover.as_deref(), shape, units);
             candidate.rate(threads).map_or(0.0, |rate| fit.throughput(rate))
         };
         let Some((modelled, calibration)) = self.modelled(candidate, shapes, threads, units) else {

@@ -82,8 +82,8 @@ fn compile(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
     of.into_iter().try_for_each(|at| tuning.check(at, Purpose::Final))
 }
 
-/// Measures candidates, each on an instance, at one number of threads after the other, since each takes its own cores.
-fn on_instances(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
+/// Measures candidates, each on an instance (both as positions), at one number of threads after the other, since each takes its own cores.
+pub(super) fn on_instances(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
     compile(tuning, chosen)?;
     let cores = Arc::clone(tuning.device.cores());
     for threads in 0..tuning.threads.len() {

@@ -13,6 +13,7 @@
 //! continued. The first candidates of all are the micro-kernels that run where nothing was tuned.
 mod budget;
 mod candidate;
+mod covers;
 mod database;
 mod defaults;
 mod elsewhere;

@@ -4,7 +4,7 @@ use super::candidate::geometric_mean;
 use super::pace::spread;
 use super::proposal::Proposal;
 use super::strategy::Propose;
-use super::{Found, Part, Tuning, full};
+use super::{Found, Part, Tuning, covers, full};
 use crate::Result;
 use crate::doing::doing;
 
@@ -70,6 +70,7 @@ impl Task<'_> {
 
     /// What was found, for the finals.
     pub(super) fn end(&mut self) -> Result<Found> {
+        covers::measure(&mut self.tuning)?;
         full::measure_finalists(&mut self.tuning)?;
         self.tuning.journal.sync()?;
         self.tuning.finish()

@@ -105,9 +105,8 @@ impl<'a> Tuning<'a> {
 
     /// Takes up a proposal as a candidate; gives its position.
     pub(super) fn admit(&mut self, proposal: Proposal) -> usize {
-        let schedule = proposal.lowered.schedule();
         let fit =
-            |workload: &WorkloadInstance, threads| Adaptation::of_schedule(schedule, &workload.instance.shape, threads);
+            |workload: &WorkloadInstance, threads| Adaptation::of(&proposal.lowered, &workload.instance.shape, threads);
         let units = |setting: &usize| self.device.units(*setting);
         let row = |setting: &usize| self.workloads.iter().map(|workload| fit(workload, units(setting))).collect();
         let adaptations = self.threads.iter().map(row).collect();

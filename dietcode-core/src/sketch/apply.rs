@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::limits::{self, Kernel, Limit};
-use super::{finish, postproc};
+use super::{Remainder, finish, postproc};
 use crate::ir::{Buffer, Name, Prepared, Program, Stmt};
 use crate::lower::{LoopNest, lower_observed, structure_hash};
 use crate::machine::Target;
@@ -22,6 +22,8 @@ pub struct Lowered {
     pub nests: Vec<LoopNest>,
     /// A hash of the structure of the lowered program: equal for traces that come to the same code.
     pub hash: [u8; 32],
+    /// What covers the remainder along an axis, all of the above being for what lies before it.
+    pub cover: Option<Box<Remainder>>,
     main: usize,
 }
 
@@ -86,7 +88,7 @@ impl Lowered {
         let lower = |kernel: &Schedule| lower_observed(kernel, &mut |pass, body| observe(kernel, pass, body));
         let nests = schedules.iter().map(lower).collect::<Result<Vec<LoopNest>>>()?;
         let hash = structure_hash(&nests);
-        Ok(Lowered { trace, schedules, nests, hash, main })
+        Ok(Lowered { trace, schedules, nests, hash, cover: None, main })
     }
 
     /// Refuses kernels that are over some of the limits, at workload instances where axes are so long.

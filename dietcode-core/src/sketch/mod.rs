@@ -2,6 +2,7 @@
 
 mod apply;
 mod bounds;
+mod cover;
 mod dot;
 mod finish;
 #[cfg_attr(not(feature = "tuner"), expect(dead_code, reason = "only draws ask before anything is lowered"))]
@@ -26,6 +27,9 @@ mod template;
 
 pub use apply::{Lowered, apply};
 pub use bounds::{Bounds, MAX_EXTENT};
+#[cfg(feature = "tuner")]
+pub(crate) use cover::tiles;
+pub use cover::{Cover, Remainder};
 pub use micro_kernel::{MicroKernel, Origin};
 pub use mutators::{Mutator, Mutators};
 pub use parametric::{Parametric, Sizes};

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::Cover;
 use crate::schedule::{Instruction, Level, Trace};
 
 /// The longest name; longer ones are cut and end in a hash.
@@ -21,17 +22,28 @@ pub(super) fn identifier(parameters: &impl Serialize, plain: &str, reads_one_way
 }
 
 /// The name of a micro-kernel: the tile that a thread has in registers, and 8 digits of the trace's hash, `8x48_3f9a12c4`; what is not
-/// split is called `nest_3f9a12c4`. A symbol has the kernel's name in front of it.
-pub(super) fn name_of(trace: &Trace) -> String {
-    let json = serde_json::to_vec(trace).unwrap_or_default();
-    let hash = &blake3::hash(&json).to_hex()[..8];
+/// split is called `nest_3f9a12c4`, and a cover by both of its tiles, `8x48_and_2x48_3f9a12c4`. A symbol has the kernel's name in front of
+/// it.
+pub(super) fn name_of(trace: &Trace, cover: Option<&Cover>) -> String {
+    let (json, tiles) = match cover {
+        None => (serde_json::to_vec(trace), tile_of(trace)),
+        Some(cover) => {
+            (serde_json::to_vec(&(trace, cover)), format!("{}_and_{}", tile_of(trace), tile_of(&cover.rest)))
+        }
+    };
+    let hash = &blake3::hash(&json.unwrap_or_default()).to_hex()[..8];
+    format!("{tiles}_{hash}")
+}
+
+/// The tile that a thread has in registers.
+fn tile_of(trace: &Trace) -> String {
     let splits =
         |instruction: &Instruction| matches!(instruction, Instruction::Split { .. } | Instruction::SplitInto { .. });
     if !trace.instructions.iter().any(splits) {
-        return format!("nest_{hash}");
+        return "nest".to_owned();
     }
     let tile: Vec<String> = register_tile(trace).into_iter().filter(|size| *size > 1).map(|n| n.to_string()).collect();
-    format!("{}_{hash}", if tile.is_empty() { "1".to_owned() } else { tile.join("x") })
+    if tile.is_empty() { "1".to_owned() } else { tile.join("x") }
 }
 
 /// The elements of each axis that a thread has in registers.
@@ -79,6 +91,7 @@ mod tests {
 
     #[test]
     fn a_name_is_the_register_tile_and_a_hash_of_all() {
+        let name_of = |trace: &Trace| super::name_of(trace, None);
         let name = name_of(&trace(8, 48, 384));
         assert!(name.starts_with("8x48_") && name.len() == "8x48_".len() + 8, "{name}");
         assert_eq!(name, name_of(&trace(8, 48, 384)), "equal traces have equal names");
@@ -86,5 +99,18 @@ mod tests {
         assert!(name_of(&trace(1, 16, 1)).starts_with("16_"), "what is 1 is left out");
         assert!(name_of(&trace(1, 1, 1)).starts_with("1_"));
         assert!(name_of(&Trace::new([Instruction::DecomposeReduction])).starts_with("nest_"));
+    }
+
+    #[test]
+    fn the_name_of_a_cover_follows_from_all_that_it_is_made_of() {
+        let of = |rest: &Trace, multiple: i64, along: &str| {
+            let cover = Cover { along: along.to_owned(), multiple, rest: rest.clone() };
+            super::name_of(&trace(8, 48, 384), Some(&cover))
+        };
+        let rest = trace(2, 48, 384);
+        let name = of(&rest, 64, "M");
+        assert!(name.starts_with("8x48_and_2x48_") && name.len() == "8x48_and_2x48_".len() + 8, "{name}");
+        let others = [of(&rest, 32, "M"), of(&rest, 64, "N"), of(&trace(2, 48, 64), 64, "M")];
+        assert!(!others.contains(&name) && of(&rest, 64, "M") == name, "{name} {others:?}");
     }
 }

@@ -39,18 +39,21 @@ impl Sizes {
 
 impl MicroKernel {
     /// What a search may screen in its place: the same with whole tiles at edges, which are most of its code where they are halved. It
-    /// keeps the name, under which its failures are told; none where no tile is halved.
+    /// keeps the name, under which its failures are told; none where no tile is halved, and of a cover.
     pub fn with_whole_edges(&self) -> Option<MicroKernel> {
-        Some(MicroKernel { origin: self.origin.clone(), trace: self.trace.with_whole_edges()? })
+        let trace = self.trace.with_whole_edges().filter(|_| self.cover.is_none())?;
+        Some(MicroKernel { origin: self.origin.clone(), trace, cover: None })
     }
 
-    /// The form with parameters; none for a GPU, whose code has constants, where there are no sizes to leave open, and where lowering
+    /// The form with parameters; none for a GPU, whose code has constants, and for a cover, where there are no sizes to leave open, and where lowering
     /// refuses that they are: a view along a loop of which the steps are as long as a parameter says.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`], as of lowering.
     pub fn parametric(&self, program: &Program, target: &Target) -> Result<Option<Parametric>> {
-        let Some((trace, parameters)) = self.trace.parametric().filter(|_| target.cpu().is_some()) else {
+        let Some((trace, parameters)) =
+            self.trace.parametric().filter(|_| target.cpu().is_some() && self.cover.is_none())
+        else {
             return Ok(None);
         };
         match unlimited(program, target, &trace) {

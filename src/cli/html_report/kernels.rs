@@ -80,7 +80,7 @@ fn detail(subject: &Subject, rank: usize, name: &str) -> Value {
         format!("{}, trial {}, of `{}` on {}", kernel.made, kernel.trial, subject.kernel, subject.target.model());
     let mut detail = json!({ "name": name, "about": about, "figures": figures });
     if rank < TRACES {
-        detail["trace"] = cut(&kernel.schedule.trace.to_string()).into();
+        detail["trace"] = cut(&kernel.schedule.text()).into();
     }
     if subject.series(name).is_some() {
         detail["source"] = match subject.source(kernel) {

@@ -69,8 +69,8 @@ struct Model<'a> {
 impl Model<'_> {
     /// What a micro-kernel is expected to do at a shape, by what was seen of it.
     fn expected(&self, at: usize, shape: &[i64], threads: usize) -> f64 {
-        let schedule = self.table.schedules[at].1.schedule();
-        let fit = |shape: &[i64], threads: usize| Adaptation::of_schedule(schedule, shape, threads);
+        let lowered = &self.table.schedules[at].1;
+        let fit = |shape: &[i64], threads: usize| Adaptation::of(lowered, shape, threads);
         let all =
             self.seen.iter().flat_map(|seen| seen.gflops.iter().map(move |(threads, row)| (seen, *threads, row[at])));
         let observation = |(seen, threads, gflops): (&Seen, usize, Option<Summary>)| {

@@ -26,7 +26,7 @@ pub(super) struct Table {
 impl Table {
     /// Adds a schedule under its name and the configuration's; gives its position.
     pub(super) fn add(&mut self, schedule: (MicroKernel, Lowered), configuration: &str) -> usize {
-        let same = |(known, _): &(MicroKernel, Lowered)| known.trace == schedule.0.trace;
+        let same = |(known, _): &(MicroKernel, Lowered)| known.name() == schedule.0.name();
         let at = self.schedules.iter().position(same).unwrap_or_else(|| {
             self.names.push((schedule.0.name(), configuration.to_owned()));
             self.schedules.push(schedule);

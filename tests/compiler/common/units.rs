@@ -57,6 +57,30 @@ pub(crate) fn scheduled(def: &KernelDef, name: &str, schedule: &Schedule) -> Res
     c::unit(def, name, &Lowered::of(schedule.clone())?)
 }
 
+/// Of two schedules on one output, for a CPU: whole multiples along a shape variable, and what remains.
+pub(crate) fn cover(
+    def: &KernelDef,
+    [main, rest]: [&MicroKernel; 2],
+    (along, multiple): (&str, i64),
+    target: &CpuTarget,
+) -> Result<TranslationUnit> {
+    let cover = MicroKernel::cover(main, rest, along, multiple);
+    let lowered = cover.lowered(&frontend::program(def), &Target::Cpu(target.clone()))?;
+    c::translation_unit(def, &cover.name(), &lowered, &target.march)
+}
+
+/// The same for a GPU.
+pub(crate) fn cover_on_gpu(
+    def: &KernelDef,
+    [main, rest]: [&MicroKernel; 2],
+    (along, multiple): (&str, i64),
+    device: &DeviceLimits,
+) -> Result<CudaUnit> {
+    let cover = MicroKernel::cover(main, rest, along, multiple);
+    let lowered = cover.lowered(&frontend::program(def), &Target::Cuda(*device))?;
+    cuda::translation_unit(def, &cover.name(), &lowered)
+}
+
 /// Of the nest as it stands.
 pub(crate) fn naive(def: &KernelDef) -> TranslationUnit {
     let program = frontend::program(def);

@@ -1,5 +1,6 @@
 //! GNU C with vector extensions, for GCC ≥ 11 and clang ≥ 14.
 
+mod cover;
 mod dialect;
 mod function;
 mod row;
@@ -48,29 +49,51 @@ fn unit_of(def: &KernelDef, name: &str, stem: &str, lowered: &Lowered) -> Result
 }
 
 fn unit_with(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered, include: &str) -> Result<TranslationUnit> {
-    let Lowered { schedules, nests, .. } = lowered;
-    if schedules.iter().any(Schedule::is_gpu) {
+    let rest = lowered.cover.as_ref().map(|cover| &cover.rest);
+    let schedules: Vec<&Schedule> = lowered.schedules.iter().chain(rest.iter().flat_map(|of| &of.schedules)).collect();
+    if schedules.iter().any(|schedule| schedule.is_gpu()) {
         return Err(Error::input(format!("{GPU_ONLY}: `{name}` of `{}`", def.name)));
     }
     let symbol = mangle::row_symbol(&def.name, def.source_hash(), stem);
-    let mut source = comment(def, name, schedules) + include;
-    let workspace = lowered.workspace();
-    let phase = |(at, nest)| {
-        let phase = if nests.len() == 1 { symbol.clone() } else { format!("{symbol}_{at}") };
-        source += &function::phase(nest, (&lowered.schedule().program, workspace), &phase);
-        phase
+    let mut source = comment(def, name, &schedules) + include;
+    let Functions { text, phases, scratch_bytes, workspace, parameters } = match &lowered.cover {
+        Some(cover) => cover::functions(lowered, cover, &symbol),
+        None => Functions::of(lowered, &symbol),
     };
-    let phases = nests.iter().enumerate().map(phase).collect();
-    let row = Row {
-        symbol: &symbol,
-        name,
-        scratch_bytes: lowered.scratch_bytes(&lowered.nest().parameters),
-        phases,
-        workspace: workspace.map(|workspace| function::workspace_bytes(lowered.nest(), workspace, &symbol)),
-        parameters: lowered.nest().parameters.clone(),
-    };
-    source += &row.text();
+    source += &text;
+    source += &Row { symbol: &symbol, name, scratch_bytes, phases, workspace, parameters }.text();
     Ok(TranslationUnit { name: name.into(), symbol, source })
+}
+
+/// The functions of a micro-kernel, and what its row says of them.
+struct Functions {
+    text: String,
+    phases: Vec<String>,
+    scratch_bytes: i64,
+    /// The function that counts the workspace's bytes.
+    workspace: Option<String>,
+    parameters: Vec<i64>,
+}
+
+impl Functions {
+    /// Of kernels that are carried out one after the other, under names that begin with a symbol.
+    fn of(lowered: &Lowered, symbol: &str) -> Functions {
+        let (nests, workspace) = (&lowered.nests, lowered.workspace());
+        let mut text = String::new();
+        let phase = |(at, nest)| {
+            let phase = if nests.len() == 1 { symbol.to_owned() } else { format!("{symbol}_{at}") };
+            text += &function::phase(nest, (&lowered.schedule().program, workspace), &phase);
+            phase
+        };
+        let phases = nests.iter().enumerate().map(phase).collect();
+        let counted = workspace.map(|workspace| function::workspace_bytes(lowered.nest(), workspace, symbol));
+        let workspace = counted.map(|[name, counts]| {
+            text += &counts;
+            name
+        });
+        let parameters = lowered.nest().parameters.clone();
+        Functions { text, phases, scratch_bytes: lowered.scratch_bytes(&parameters), workspace, parameters }
+    }
 }
 
 /// What makes the types and functions known that the C file of some kernels uses.

@@ -11,8 +11,8 @@ pub(crate) struct Row<'a> {
     pub(crate) scratch_bytes: i64,
     /// What the functions of each phase are called, but for `_grid` and `_run` at the end.
     pub(crate) phases: Vec<String>,
-    /// Defines the function that counts the workspace's bytes: its name and its text.
-    pub(crate) workspace: Option<[String; 2]>,
+    /// The function that counts the workspace's bytes.
+    pub(crate) workspace: Option<String>,
     /// The sizes that the functions take behind the shape variables.
     pub(crate) parameters: Vec<i64>,
 }
@@ -26,10 +26,9 @@ impl Row<'_> {
         let parameters: Vec<String> = parameters.iter().map(i64::to_string).collect();
         let parameters =
             if parameters.is_empty() { String::new() } else { array("parameters", "int64_t", &parameters) };
-        let [bytes, function] = workspace.as_ref().map_or(["", ""], |names| names.each_ref().map(|name| &**name));
-        let bytes = if bytes.is_empty() { String::new() } else { format!("  .workspace_bytes = {bytes},\n") };
+        let bytes = workspace.as_ref().map_or_else(String::new, |bytes| format!("  .workspace_bytes = {bytes},\n"));
         format!(
-            "{function}const struct dietcode_micro_kernel {symbol} = {{
+            "const struct dietcode_micro_kernel {symbol} = {{
   .name = {name:?},
   .cpu_features = DIETCODE_CPU_FEATURES,
   .scratch_bytes = {scratch_bytes},

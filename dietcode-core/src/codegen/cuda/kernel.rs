@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::{Cuda, grid, intrinsic};
 use crate::codegen::printer::{Printer, element_type};
-use crate::ir::{Buffer, Expr, Intrinsic, Name, Scope, Stmt};
+use crate::ir::{Along, Buffer, Expr, Intrinsic, Name, Scope, Stmt};
 use crate::lower::LoopNest;
+use crate::sketch::Remainder;
 
 /// How a kernel looks from the outside.
 pub(super) struct Form<'a> {
@@ -16,6 +17,40 @@ pub(super) struct Form<'a> {
     /// What the translation unit's kernels share; each of them takes it, so that all are launched alike.
     pub(super) workspace: Option<&'a Arc<Buffer>>,
     pub(super) symbol: &'a str,
+    /// Of a cover: which part of the output it computes.
+    pub(super) part: Option<Part<'a>>,
+}
+
+/// A part of a cover.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub(super) cover: &'a Remainder,
+    pub(super) is_rest: bool,
+}
+
+impl Part<'_> {
+    /// An extent of the launch, given by the whole's.
+    pub(super) fn of(self, extent: &Expr) -> Expr {
+        let Remainder { cut, multiple, .. } = self.cover;
+        let whole = Expr::Var(cut.along.clone());
+        let main = whole.clone() / Expr::Int(*multiple) * Expr::Int(*multiple);
+        extent.substitute(&cut.along, &if self.is_rest { whole - main } else { main })
+    }
+
+    /// Makes what a kernel is given that of the part: its size, and where its tensors begin.
+    fn begin(self, params: &[Arc<Buffer>], printer: &mut Printer<'_>) {
+        let Remainder { cut, multiple, .. } = self.cover;
+        let (var, main) = (&cut.along, format!("{} / {multiple} * {multiple}", cut.along));
+        if !self.is_rest {
+            return printer.line(format_args!("{var} = {main};"));
+        }
+        for Along { param, dim, step } in &cut.tensors {
+            let (name, stride) = (&params[*param].name, &printer.exprs.strides(&params[*param])[*dim]);
+            let stride = printer.exprs.operand(stride);
+            printer.line(format_args!("{name} += static_cast<long long>({main}) * {step} * {stride};"));
+        }
+        printer.line(format_args!("{var} -= {main};"));
+    }
 }
 
 /// The text of a kernel. Where it fills tiles by vectors, what it does is a function of its own, which is there twice: for tensors whose
@@ -35,6 +70,9 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
         blocks => format!("{}, {blocks}", nest.threads()),
     };
     let entry = format!("extern \"C\" __global__ void __launch_bounds__({bounds}) {symbol}(\n    {}) {{\n", list(&[]));
+    printer.text = entry;
+    form.part.iter().for_each(|part| part.begin(form.params, &mut printer));
+    let entry = std::mem::take(&mut printer.text);
     let entry_macro = format!("DIETCODE_ENTRY({symbol})\n\n");
     if !accesses.iter().any(|access| access.whole.is_some()) {
         printer.text = entry;

@@ -5,11 +5,14 @@ mod hoist;
 mod intrinsic;
 mod kernel;
 
+use std::sync::Arc;
+
 use dialect::Cuda;
 use dietcode_syntax::{KernelDef, mangle};
+use kernel::Part;
 
 use super::printer::comment;
-use crate::ir::{Expr, ForKind, Stmt};
+use crate::ir::{Buffer, Expr, ForKind, Stmt};
 use crate::machine::cuda::ComputeCapability;
 use crate::reference::Arithmetic;
 use crate::schedule::{MatrixUnit, Pipeline, Schedule, StreamK};
@@ -68,44 +71,75 @@ pub(super) const INCLUDE: &str = "#include \"dietcode.cuh\"";
 /// # Errors
 /// As [`translation_unit`].
 pub(super) fn part(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered) -> Result<(String, CudaUnit)> {
-    let Lowered { schedules, nests, .. } = lowered;
-    if !schedules.iter().all(Schedule::is_gpu) {
+    let cover = lowered.cover.as_deref();
+    let schedules: Vec<&Schedule> =
+        lowered.schedules.iter().chain(cover.iter().flat_map(|cover| &cover.rest.schedules)).collect();
+    if !schedules.iter().all(|schedule| schedule.is_gpu()) {
         return Err(Error::input(format!("a schedule for a CPU is not printed as CUDA: `{name}` of `{}`", def.name)));
     }
+    let parts: Vec<(String, &Lowered, Option<Part<'_>>)> = match cover {
+        None => vec![(stem.to_owned(), lowered, None)],
+        Some(cover) => vec![
+            (format!("{stem}_main"), lowered, Some(Part { cover, is_rest: false })),
+            (format!("{stem}_rest"), &cover.rest, Some(Part { cover, is_rest: true })),
+        ],
+    };
+    let workspace = parts.iter().find_map(|(_, part, _)| part.workspace());
+    let mut unit = CudaUnit {
+        name: name.to_owned(),
+        launches: Vec::new(),
+        workspace_bytes: None,
+        needs: schedules.iter().map(|schedule| needs(schedule)).max().unwrap_or(ComputeCapability::OLDEST),
+        arithmetic: arithmetic(&schedules),
+        source: String::new(),
+    };
+    for (stem, lowered, part) in parts {
+        add_launches(&mut unit, def, (&stem, lowered, part), workspace);
+        let of_part = |extent: Expr| part.map_or_else(|| extent.clone(), |part| part.of(&extent));
+        let bytes = lowered.workspace().map(|buffer| {
+            let elements = buffer.shape.iter().cloned().fold(Expr::Int(1), std::ops::Mul::mul);
+            of_part(elements * Expr::Int(buffer.dtype.bytes()))
+        });
+        // The parts are carried out one after the other.
+        unit.workspace_bytes = match (unit.workspace_bytes.take(), bytes) {
+            (Some(before), Some(bytes)) => Some(before.max(bytes)),
+            (before, bytes) => before.or(bytes),
+        };
+    }
+    Ok((comment(def, name, &schedules), unit))
+}
+
+/// Adds the kernels of a micro-kernel, or of a part of a cover, whose names end in `stem`, to a unit; all of that unit take the workspace.
+fn add_launches(
+    unit: &mut CudaUnit,
+    def: &KernelDef,
+    (stem, lowered, part): (&str, &Lowered, Option<Part<'_>>),
+    workspace: Option<&Arc<Buffer>>,
+) {
     let own = lowered.schedule();
-    let workspace = nests.iter().find_map(|nest| nest.workspace.clone());
-    let mut source = String::new();
-    let mut launches = Vec::new();
-    for (at, nest) in nests.iter().enumerate() {
-        let part = if at == lowered.main() { stem.to_owned() } else { format!("{stem}_finish") };
-        let symbol = mangle::run_symbol(&def.name, def.source_hash(), &part);
+    for (at, (nest, schedule)) in lowered.nests.iter().zip(&lowered.schedules).enumerate() {
+        let kernel = if at == lowered.main() { stem.to_owned() } else { format!("{stem}_finish") };
+        let symbol = mangle::run_symbol(&def.name, def.source_hash(), &kernel);
         let form = kernel::Form {
             params: &own.program.params,
             output: &own.block.output,
-            workspace: workspace.as_ref(),
+            workspace: lowered.workspace().or(workspace),
             symbol: &symbol,
+            part,
         };
-        source += &kernel::text(nest, &form);
+        unit.source += &kernel::text(nest, &form);
         let blocks = grid(&nest.body).into_iter().map(|(_, extent)| extent).fold(Expr::Int(1), std::ops::Mul::mul);
-        let schedule = &schedules[at];
         let of_shape = |e: &Expr| schedule.program.taken(&schedule.unsplit(e));
         let counted = |stream: &StreamK| stream.counted(blocks.clone(), &of_shape);
-        launches.push(CudaLaunch {
+        let blocks = schedule.stream().map_or_else(|| blocks.clone(), counted);
+        unit.launches.push(CudaLaunch {
             threads: nest.threads(),
             shared_bytes: nest.scratch_bytes(&nest.parameters),
-            blocks: schedule.stream().map_or_else(|| blocks.clone(), counted),
+            blocks: part.map_or_else(|| blocks.clone(), |part| part.of(&blocks)),
             persistent: nest.persistent,
             symbol,
         });
     }
-    let workspace_bytes = workspace.map(|buffer| {
-        let elements = buffer.shape.iter().cloned().fold(Expr::Int(1), std::ops::Mul::mul);
-        elements * Expr::Int(buffer.dtype.bytes())
-    });
-    let needs = schedules.iter().map(needs).max().unwrap_or(ComputeCapability::OLDEST);
-    let unit =
-        CudaUnit { name: name.to_owned(), launches, workspace_bytes, needs, arithmetic: arithmetic(schedules), source };
-    Ok((comment(def, name, schedules), unit))
 }
 
 /// The oldest device that has a schedule's instructions.
@@ -117,14 +151,15 @@ fn needs(schedule: &Schedule) -> ComputeCapability {
     }
 }
 
-/// A sum in a matrix unit has that unit's arithmetic.
-fn arithmetic(schedules: &[Schedule]) -> Arithmetic {
-    match schedules.iter().find_map(|schedule| schedule.matrix_unit) {
-        None => Arithmetic::F32,
-        Some(MatrixUnit::Half) => Arithmetic::MatrixUnit,
-        Some(MatrixUnit::Tf32) => Arithmetic::Tf32,
-        Some(MatrixUnit::Tf32x3) => Arithmetic::Tf32x3,
-    }
+/// A sum in a matrix unit has that unit's arithmetic; of the two of a cover, that which is further off.
+fn arithmetic(schedules: &[&Schedule]) -> Arithmetic {
+    let of = |unit: &MatrixUnit| match unit {
+        MatrixUnit::Half => (1, Arithmetic::MatrixUnit),
+        MatrixUnit::Tf32x3 => (2, Arithmetic::Tf32x3),
+        MatrixUnit::Tf32 => (3, Arithmetic::Tf32),
+    };
+    let units = schedules.iter().filter_map(|schedule| schedule.matrix_unit.as_ref()).map(of);
+    units.max_by_key(|(rank, _)| *rank).map_or(Arithmetic::F32, |(_, arithmetic)| arithmetic)
 }
 
 /// The loops of the grid, the one that counts slowest first.

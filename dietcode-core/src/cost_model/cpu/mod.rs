@@ -21,7 +21,7 @@ use crate::cost_model::{Adaptation, count};
 use crate::ir::Buffer;
 use crate::machine::CpuTarget;
 use crate::schedule::Schedule;
-use crate::sketch::Lowered;
+use crate::sketch::{Lowered, Remainder};
 use compute::Work;
 use core::{ASK, CLOCK, Core, EXPOSED, FILLED, LAUNCH, LINE, SHARE};
 use leaf::{Leaf, Leaves};
@@ -32,6 +32,8 @@ use trips::Trips;
 pub struct Profile<'a> {
     /// Of each phase.
     phases: Vec<(&'a Schedule, Leaves, Vec<Slices>)>,
+    /// What covers the rest, and what it is.
+    rest: Option<(&'a Remainder, Box<Profile<'a>>)>,
 }
 
 /// A tensor of which tiles ask ahead for slices.
@@ -49,7 +51,8 @@ impl<'a> Profile<'a> {
     pub fn of(lowered: &'a Lowered) -> Profile<'a> {
         let phases = lowered.schedules.iter().zip(&lowered.nests);
         let phase = |(schedule, nest)| (schedule, leaf::leaves(schedule, nest), Slices::of(schedule));
-        Profile { phases: phases.map(phase).collect() }
+        let rest = lowered.cover.as_deref().map(|cover| (cover, Box::new(Profile::of(&cover.rest))));
+        Profile { phases: phases.map(phase).collect(), rest }
     }
 
     /// Seconds of a call at a shape (the shape variables in declaration order) on `units` cores.
@@ -58,8 +61,23 @@ impl<'a> Profile<'a> {
         seconds
     }
 
-    /// The same for several numbers of cores.
+    /// The same for several numbers of cores. Of a cover, the two parts one after the other, but for what it takes to begin: they share
+    /// their phases.
     pub fn seconds_on<const N: usize>(&self, target: &CpuTarget, shape: &[i64], units: [usize; N]) -> [f64; N] {
+        let Some((cover, rest)) = &self.rest else { return self.of_phases(target, shape, units) };
+        match cover.parts(shape) {
+            [Some(main), Some(remainder)] => {
+                let main = self.of_phases(target, &main, units);
+                let rest = rest.of_phases(target, &remainder, units);
+                let shared = self.phases.len().min(cover.rest.nests.len()) as f64;
+                std::array::from_fn(|at| main[at] + rest[at] - shared * launch(units[at]))
+            }
+            [None, Some(remainder)] => rest.of_phases(target, &remainder, units),
+            _ => self.of_phases(target, shape, units),
+        }
+    }
+
+    fn of_phases<const N: usize>(&self, target: &CpuTarget, shape: &[i64], units: [usize; N]) -> [f64; N] {
         let core = Core::of(target);
         self.phases.iter().fold([0.0; N], |before, (schedule, leaves, slices)| {
             let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
@@ -71,11 +89,15 @@ impl<'a> Profile<'a> {
             let clocks = (here + asked.clocks).max(meanwhile);
             std::array::from_fn(|at| {
                 let occupancy = Adaptation::of_schedule(schedule, shape, units[at]).occupancy;
-                let launch = if units[at] > 1 { LAUNCH } else { 0.0 };
-                before[at] + clocks / CLOCK / (units[at].max(1) as f64 * occupancy) + launch
+                before[at] + clocks / CLOCK / (units[at].max(1) as f64 * occupancy) + launch(units[at])
             })
         })
     }
+}
+
+/// What it takes to begin a phase on so many cores.
+fn launch(units: usize) -> f64 {
+    if units > 1 { LAUNCH } else { 0.0 }
 }
 
 /// What tiles ask for ahead.

@@ -35,7 +35,7 @@ use crate::ir::{DType, Expr, ForKind};
 use crate::lower::LoopNest;
 use crate::machine::cuda::{DeviceLimits, KernelReport, Pipe, Pipes, Resources, blocks_per_sm};
 use crate::schedule::Schedule;
-use crate::sketch::Lowered;
+use crate::sketch::{Lowered, Remainder};
 use machine::{BARRIER, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, WARP};
 
 /// Registers of addresses, operands and counters beside a thread's arrays, where there is no compile report.
@@ -48,6 +48,8 @@ pub struct Profile {
     /// Which of them computes the tiles, and how.
     main: usize,
     schedule: Schedule,
+    /// What covers the rest; its launches come after the others.
+    rest: Option<Box<(Remainder, Profile)>>,
 }
 
 /// One launch.
@@ -108,7 +110,8 @@ impl Profile {
             main_loop: None,
         };
         let kernels = lowered.schedules.iter().zip(&lowered.nests).map(kernel).collect();
-        Profile { kernels, main: lowered.main(), schedule: lowered.schedule().clone() }
+        let rest = lowered.cover.as_ref().map(|cover| Box::new((Remainder::clone(cover), Profile::of(&cover.rest))));
+        Profile { kernels, main: lowered.main(), schedule: lowered.schedule().clone(), rest }
     }
 
     /// Which of its launches computes the tiles.
@@ -124,6 +127,9 @@ impl Profile {
                 Some(MainLoop { products, pipes: report.pipes.clone()? })
             };
             kernel.main_loop = reported(device, at, reports).and_then(main_loop);
+        }
+        if let Some(rest) = &mut self.rest {
+            rest.1.count(device, behind(self.kernels.len(), reports));
         }
     }
 
@@ -160,12 +166,39 @@ impl Profile {
             let estimate = || Resources { threads, registers: kernel.registers(device), shared_bytes };
             report.map_or_else(estimate, |report| report.resources(threads, shared_bytes))
         };
-        self.kernels.iter().enumerate().map(of).collect()
+        let own = self.kernels.iter().enumerate().map(of);
+        let of_rest = |(_, rest): &(Remainder, Profile)| {
+            rest.resources(device, reports.map(|reports| behind(self.kernels.len(), reports)))
+        };
+        own.chain(self.rest.iter().flat_map(|rest| of_rest(rest))).collect()
     }
 
     /// The cost on a device at a shape (the shape variables in declaration order), if the launches take these resources.
-    /// A kernel of which no block fits takes forever.
+    /// A kernel of which no block fits takes forever. The parts of a cover are carried out one after the other.
     pub fn predict(&self, def: &KernelDef, device: &DeviceLimits, of: &[Resources], shape: &[i64]) -> Prediction {
+        let Some((cover, rest)) = self.rest.as_deref() else { return self.predict_part(def, device, of, shape) };
+        let (own, others) = of.split_at(self.kernels.len().min(of.len()));
+        match cover.parts(shape) {
+            [Some(main), Some(remainder)] => {
+                let main = self.predict_part(def, device, own, &main);
+                let rest = rest.predict_part(def, device, others, &remainder);
+                let units = device.multiprocessors as usize;
+                let fit = Adaptation::of_parts(&self.schedule, Some(cover), shape, units);
+                Prediction {
+                    seconds: main.seconds + rest.seconds,
+                    blocks: main.blocks + rest.blocks,
+                    waves: main.waves + rest.waves,
+                    occupancy: fit.occupancy,
+                    padding_ratio: fit.padding_ratio,
+                    ..main
+                }
+            }
+            [None, Some(remainder)] => rest.predict_part(def, device, others, &remainder),
+            _ => self.predict_part(def, device, own, shape),
+        }
+    }
+
+    fn predict_part(&self, def: &KernelDef, device: &DeviceLimits, of: &[Resources], shape: &[i64]) -> Prediction {
         let value = |name: &str| self.schedule.value_at(shape, name).unwrap_or(0) as f64;
         let machine = Machine::of(device);
         let launch = |(kernel, resources): (&Kernel, &Resources)| {
@@ -232,6 +265,14 @@ impl Kernel {
             blocks => wanted.min(device.registers_per_sm / (blocks * self.threads).max(1)),
         }
     }
+}
+
+/// What is reported of all launches but for the first ones.
+fn behind<'r>(
+    first: usize,
+    (launches, reports): (&'r [CudaLaunch], &'r [KernelReport]),
+) -> (&'r [CudaLaunch], &'r [KernelReport]) {
+    (launches.get(first..).unwrap_or_default(), reports)
 }
 
 /// What is reported of a launch.

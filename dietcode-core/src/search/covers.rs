@@ -1,0 +1,189 @@
+//! Covers of what was found: after the last round, where padding costs something at an instance, what is fast there may compute as much of
+//! the output as it has whole tiles for, and another candidate the rest.
+//!
+//! Both parts are candidates, of which is known how fast they are. What a part takes is what is expected of its candidate at the part's
+//! shape, and the whole the sum. Covers that are expected to be ahead are candidates then: they are checked and measured as others are, and
+//! win an instance in the finals or not.
+
+use std::collections::BTreeMap;
+
+use super::candidate::geometric_mean;
+use super::proposal::Proposal;
+use super::{Part, Tuning, full};
+use crate::Result;
+use crate::doing::doing;
+use crate::ir::Cut;
+use crate::measure::Instance;
+use crate::sketch::{MicroKernel, tiles};
+
+/// What padding has to cost at an instance, and what a cover has to be ahead there of the best that was measured, to be tried.
+const WORTH: f64 = 1.03;
+
+/// The most covers that are tried.
+const MOST: usize = 4;
+
+/// The candidates that may have the main part of an instance: the best there.
+const MAINS: usize = 2;
+
+/// Those that may have the rest.
+const RESTS: usize = 8;
+
+/// Two candidates, by their positions, along a shape variable.
+#[derive(Clone, Copy)]
+struct Pair<'c> {
+    main: usize,
+    rest: usize,
+    cut: &'c Cut,
+    multiple: i64,
+}
+
+/// Measures the covers that are expected to be ahead at an instance, where they are, as long as there is time.
+pub(super) fn measure(tuning: &mut Tuning<'_>) -> Result<()> {
+    let program = tuning.device.program();
+    let cuts: Vec<Cut> = program.shape_vars.iter().filter_map(|var| Cut::of(program, var).ok()).collect();
+    if cuts.is_empty() || tuning.budget.is_over(Part::Finalists) {
+        return Ok(());
+    }
+    let planning = doing(format!("looking for covers of `{}`", tuning.device.def().name));
+    let rests: Vec<Vec<usize>> = cuts.iter().map(|cut| rests(tuning, cut)).collect();
+    let instances = 0..tuning.workloads.len();
+    let mut planned: Vec<(f64, Pair<'_>)> =
+        instances.clone().filter_map(|at| planned(tuning, at, &cuts, &rests)).collect();
+    drop(planning);
+    planned.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut known = tuning.tried();
+    known.extend(tuning.journal.failed().0.into_iter().map(str::to_owned));
+    let fresh = planned.into_iter().map(|(_, pair)| (pair.cover(tuning), pair.expected(tuning)));
+    let fresh: Vec<(MicroKernel, Vec<Vec<f64>>)> =
+        fresh.filter(|(cover, _)| known.insert(cover.name())).take(MOST).collect();
+    for (cover, expected) in fresh {
+        if tuning.budget.is_over(Part::Finalists) {
+            break;
+        }
+        let at = tuning.admit(Proposal::of_family(cover, &*tuning.device)?);
+        tuning.candidates[at].predicted = expected;
+        let is_ahead = |workload: &usize| {
+            let expected = geometric_mean(tuning.candidates[at].predicted.iter().map(|row| row[*workload]));
+            expected > best(tuning, *workload)
+        };
+        let chosen: Vec<(usize, usize)> = instances.clone().filter(is_ahead).map(|workload| (at, workload)).collect();
+        full::on_instances(tuning, &chosen)?;
+    }
+    Ok(())
+}
+
+/// What the best of an instance reached.
+fn best(tuning: &Tuning<'_>, workload: usize) -> f64 {
+    tuning.candidates.iter().map(|candidate| candidate.score(workload)).fold(0.0, f64::max)
+}
+
+/// What a candidate reaches at an instance at a number of threads (a position), as it was measured or as its points let expect.
+fn figure(tuning: &Tuning<'_>, at: usize, threads: usize, workload: usize) -> f64 {
+    let candidate = &tuning.candidates[at];
+    candidate.gflops[threads][workload].unwrap_or(candidate.predicted[threads][workload])
+}
+
+/// The candidates that may be a part of a cover, with what they reach at an instance, the best first.
+fn best_first(tuning: &Tuning<'_>, workload: usize) -> Vec<(f64, usize)> {
+    let is_part = |at: &usize| {
+        let candidate = &tuning.candidates[*at];
+        !candidate.failed && candidate.micro_kernel.cover.is_none()
+    };
+    let figures = |at: usize| (0..tuning.threads.len()).map(move |threads| figure(tuning, at, threads, workload));
+    let parts = (0..tuning.candidates.len()).filter(is_part).map(|at| (geometric_mean(figures(at)), at));
+    let mut all: Vec<(f64, usize)> = parts.filter(|(figure, _)| *figure > 0.0).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    all
+}
+
+/// The candidates that may have what remains: of each size of the smallest tile along the axis the one that comes nearest to the best of
+/// an instance.
+fn rests(tuning: &Tuning<'_>, cut: &Cut) -> Vec<usize> {
+    let mut of_tile: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
+    for workload in 0..tuning.workloads.len() {
+        let all = best_first(tuning, workload);
+        for (figure, at) in &all {
+            let tile = tiles(&tuning.candidates[*at].schedule, &cut.along).first().copied().unwrap_or(1);
+            let share = figure / all[0].0;
+            let first = of_tile.entry(tile).or_insert((share, *at));
+            if share > first.0 {
+                *first = (share, *at);
+            }
+        }
+    }
+    let mut rests: Vec<(f64, usize)> = of_tile.into_values().collect();
+    rests.sort_by(|a, b| b.0.total_cmp(&a.0));
+    rests.into_iter().take(RESTS).map(|(_, at)| at).collect()
+}
+
+/// The two that are expected to be furthest ahead at an instance, and by how much, if that is enough.
+fn planned<'c>(tuning: &Tuning<'_>, workload: usize, cuts: &'c [Cut], rests: &[Vec<usize>]) -> Option<(f64, Pair<'c>)> {
+    let Instance { shape, flops, .. } = &tuning.workloads[workload].instance;
+    let is_padded = |at: &usize| tuning.candidates[*at].adaptations[0][workload].padding_ratio >= WORTH;
+    let mains = best_first(tuning, workload).into_iter().map(|(_, at)| at).take(MAINS).filter(is_padded);
+    let mut first: Option<(f64, Pair<'_>)> = None;
+    for (main, (cut, rests)) in mains.flat_map(|main| cuts.iter().zip(rests).map(move |cut| (main, cut))) {
+        let size = shape[cut.position];
+        let is_ragged = |multiple: &i64| *multiple < size && size % multiple != 0;
+        let multiples = tiles(&tuning.candidates[main].schedule, &cut.along).into_iter().filter(is_ragged);
+        let multiples: Vec<i64> = multiples.collect();
+        let remain: Vec<Vec<i64>> = multiples.iter().map(|multiple| cut.at(shape, size % multiple)).collect();
+        let whole = multiples.iter().map(|multiple| cut.at(shape, size - size % multiple));
+        let of_main = seconds(tuning, main, &whole.chain([shape.clone()]).collect::<Vec<_>>());
+        for rest in rests.iter().filter(|rest| **rest != main) {
+            let of_rest = seconds(tuning, *rest, &remain);
+            for (n, multiple) in multiples.iter().enumerate() {
+                // At this instance the main candidate is known better than its expectation.
+                let time = |threads: usize| {
+                    let known = flops * 1e-9 / figure(tuning, main, threads, workload);
+                    let expected = of_main[threads][multiples.len()];
+                    of_main[threads][n] * known / expected + of_rest[threads][n]
+                };
+                let gflops = flops * 1e-9 / geometric_mean((0..tuning.threads.len()).map(time));
+                let ahead = gflops / best(tuning, workload);
+                if ahead >= first.map_or(WORTH, |(ahead, _)| ahead) && ahead.is_finite() {
+                    first = Some((ahead, Pair { main, rest: *rest, cut, multiple: *multiple }));
+                }
+            }
+        }
+    }
+    first
+}
+
+impl Pair<'_> {
+    fn cover(&self, tuning: &Tuning<'_>) -> MicroKernel {
+        let [main, rest] = [self.main, self.rest].map(|at| &tuning.candidates[at].micro_kernel);
+        MicroKernel::cover(main, rest, &self.cut.along, self.multiple)
+    }
+
+    /// GFLOP/s that are expected on all instances: `[threads][instance]`.
+    fn expected(&self, tuning: &Tuning<'_>) -> Vec<Vec<f64>> {
+        let instances = || tuning.workloads.iter().map(|workload| &workload.instance);
+        let size = |of: &Instance| of.shape[self.cut.position];
+        let remain = |of: &Instance| size(of) % self.multiple;
+        let shapes = |size: &dyn Fn(&Instance) -> i64| -> Vec<Vec<i64>> {
+            instances().map(|of| self.cut.at(&of.shape, size(of).max(1))).collect()
+        };
+        let mains = seconds(tuning, self.main, &shapes(&|of| size(of) - remain(of)));
+        let rests = seconds(tuning, self.rest, &shapes(&remain));
+        let row = |(mains, rests): (&Vec<f64>, &Vec<f64>)| {
+            let gflops = |(n, of): (usize, &Instance)| {
+                let of_main = if size(of) > remain(of) { mains[n] } else { 0.0 };
+                let of_rest = if remain(of) > 0 { rests[n] } else { 0.0 };
+                of.flops * 1e-9 / (of_main + of_rest)
+            };
+            instances().enumerate().map(gflops).collect()
+        };
+        mains.iter().zip(&rests).map(row).collect()
+    }
+}
+
+/// Seconds that are expected of a candidate at shapes: `[threads][shape]`.
+fn seconds(tuning: &Tuning<'_>, at: usize, shapes: &[Vec<i64>]) -> Vec<Vec<f64>> {
+    let flops = |shape: &Vec<i64>| Instance::of(tuning.device.def(), shape).map_or(f64::INFINITY, |of| of.flops);
+    let row = |(threads, setting): (usize, &usize)| {
+        let expected = tuning.expected_on(&tuning.candidates[at], shapes, threads, tuning.device.units(*setting));
+        shapes.iter().zip(expected).map(|(shape, gflops)| flops(shape) * 1e-9 / gflops).collect()
+    };
+    tuning.threads.iter().enumerate().map(row).collect()
+}
