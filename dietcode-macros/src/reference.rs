@@ -69,8 +69,9 @@ impl VisitMut for Rewrite<'_> {
         }
         if let Expr::Call(ExprCall { func, args, .. }) = expr
             && let Expr::Path(path) = &**func
-            && let [half, function] = [path.path.segments.first(), path.path.segments.last()]
-            && let Some(half) = half.filter(|_| function.is_some_and(|function| function.ident == "from_f64"))
+            && path.path.segments.len() == 2
+            && let [Some(half), Some(function)] = [path.path.segments.first(), path.path.segments.last()]
+            && function.ident == "from_f64"
         {
             let core = paths::core();
             *expr = parse_quote_spanned!(path.span()=> #half::from_f32(#core::runtime::function::to_odd(#args)));

@@ -201,6 +201,20 @@ fn a_config_names_the_architecture() {
 }
 
 #[test]
+fn a_cover_is_a_row_like_any_other() {
+    let package = Package::new(SUM);
+    let cover = MicroKernel::cover(&rows(4), &rows(2), "M", 4);
+    package.tuned(&[rows(2), cover.clone()]).save(&package.path("configs/sum.cpu.tuned.json")).unwrap();
+    let lines = package.build().unwrap();
+    assert!(!lines.iter().any(|line| line.starts_with("cargo::warning=")), "{lines:#?}");
+    let files = package.generated();
+    let text = |name: &str| String::from_utf8_lossy(&files[&format!("dietcode/sum/{name}")]).into_owned();
+    assert!(text("registry.def").contains(&format!("DIETCODE_KERNEL(sum, {}, ", cover.name())));
+    assert!(text("registry.rs").contains(&format!("1 // {}", cover.name())), "{}", text("registry.rs"));
+    assert!(files.contains_key(&format!("dietcode/sum/{}.o", cover.name())), "{:#?}", files.keys());
+}
+
+#[test]
 fn kernels_without_tuned_files_are_one_warning() {
     let second = SUM.replace("fn sum", "fn sum_again").replace("sum.json", "again.json");
     let package = Package::new(&(SUM.to_owned() + &second));

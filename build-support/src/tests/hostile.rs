@@ -126,6 +126,25 @@ fn a_tuned_file_of_something_else_is_a_miss() {
 }
 
 #[test]
+fn a_cover_that_is_none_is_a_miss() {
+    let package = Package::new(SUM);
+    let cover = |along: &str, multiple| MicroKernel::cover(&rows(4), &rows(2), along, multiple);
+    for (along, multiple) in [("M", 0), ("M", -8), ("M", i64::MAX), ("M", i64::MIN), ("Q", 4)] {
+        assert_misses(along, &package, &package.tuned(&[cover(along, multiple)]));
+    }
+    for name in NAMES {
+        assert_misses(name, &package, &package.tuned(&[cover(name, 4)]));
+        // A name says what a micro-kernel is made of.
+        let mut other = cover("M", 4);
+        other.cover.as_mut().unwrap().along = (*name).to_owned();
+        assert_misses(name, &package, &package.tuned(&[other]));
+    }
+    let open = Trace::new([Instruction::CacheWrite("nothing".into()), Instruction::EnterPostproc]);
+    let rest = MicroKernel::of_trace(open, "tiled");
+    assert_misses("nothing", &package, &package.tuned(&[MicroKernel::cover(&rows(4), &rest, "M", 4)]));
+}
+
+#[test]
 fn a_schedule_that_this_cpu_cannot_hold_is_a_miss() {
     let package = Package::new(SUM);
     let unrolled = Instruction::Kind(ForKind::Unrolled, "i_1".into());

@@ -223,7 +223,8 @@ impl<'f, 't> Finals<'f, 't> {
     /// The micro-kernels that there are to be, and which of them the instances have for which these picks were decided.
     fn select(&mut self, mut picks: Vec<usize>, Aim { tolerance, most, range }: Aim<'_>) -> Result<Decided> {
         let told: BTreeSet<usize> = self.told.difference(&self.cut).copied().collect();
-        let mut matrix = Matrix::of(self.tuning, self.found, self.contestants(&picks, &told), &picks, &told);
+        let (contestants, untold) = self.contestants(&picks, &told);
+        let mut matrix = Matrix::of(self.tuning, self.found, contestants, &picks, &told).compared_with(untold);
         if let Some((config, sampled)) = range {
             self.measure(&mut matrix, &picks, (config, sampled), (most, tolerance))?;
         }
@@ -233,7 +234,11 @@ impl<'f, 't> Finals<'f, 't> {
             let best = members.iter().max_by(|a, b| score(a).total_cmp(&score(b))).map(|member| member.at);
             let Some(best) = best.filter(|_| !members.iter().any(|member| member.at == *pick)) else { continue };
             let verdict = self.duel(&[at], Some(best), None, members.len(), Part::DueDuels)?;
-            let vetoed = self.is_vetoed(verdict, best, at);
+            // It stood in no duel that says anything of this instance: nothing but a verdict speaks for it here.
+            let vetoed = match verdict {
+                None | Some(Verdict::Unknown) => best != self.found.default[at],
+                Some(verdict) => verdict == Verdict::Wins,
+            };
             *pick = if vetoed { self.found.default[at] } else { best };
         }
         let members = matrix.with_picks(members, &picks);
@@ -271,22 +276,24 @@ impl<'f, 't> Finals<'f, 't> {
         Ok(())
     }
 
-    /// Those of these picks, the defaults, who was in duels and lost none, and the best by figures of each instance at which no duel told
-    /// anything, as far as they have code; the first come first.
-    fn contestants(&self, picks: &[usize], told: &BTreeSet<usize>) -> Vec<usize> {
+    /// Those of these picks, the defaults, and who was in duels and lost none, as far as they have code; the first come first. Behind them,
+    /// and by themselves, the others that are the best by figures of an instance at which no duel told anything: they are compared with.
+    fn contestants(&self, picks: &[usize], told: &BTreeSet<usize>) -> (Vec<usize>, BTreeSet<usize>) {
         let names: Vec<String> = self.tuning.defaults.micro_kernels.iter().map(MicroKernel::name).collect();
         let is_default = |at: &usize| names.contains(&self.found.candidates[*at].micro_kernel.name());
         let defaults = (0..self.found.candidates.len()).filter(is_default);
         let stood = self.stood.difference(&self.lost).copied();
-        let untold = (0..picks.len()).filter(|at| !told.contains(at)).map(|at| self.best(at));
+        let has_code = |at: &usize| self.found.candidates[*at].code(&*self.tuning.device).is_ok();
         let mut rows: Vec<usize> = Vec::new();
-        for at in picks.iter().copied().chain(defaults).chain(stood).chain(untold) {
-            let has_code = || self.found.candidates[at].code(&*self.tuning.device).is_ok();
-            if !rows.contains(&at) && (picks.contains(&at) || has_code()) {
+        for at in picks.iter().copied().chain(defaults).chain(stood) {
+            if !rows.contains(&at) && (picks.contains(&at) || has_code(&at)) {
                 rows.push(at);
             }
         }
-        rows
+        let untold = (0..picks.len()).filter(|at| !told.contains(at)).map(|at| self.best(at));
+        let untold: BTreeSet<usize> = untold.filter(|at| !rows.contains(at) && has_code(at)).collect();
+        rows.extend(&untold);
+        (rows, untold)
     }
 
     /// The duels of the others, and those of single instances whose default won.
@@ -397,7 +404,10 @@ impl<'f, 't> Finals<'f, 't> {
             self.note(verdict, self.position(challenger, *first), holder, &instances);
             let outcome = Outcome::Verdict { against, shapes, verdict, pairs: seen.len() };
             let report = one.report(&*self.tuning.device);
-            self.tuning.journal.write(one, Purpose::Final, report, None, outcome)?;
+            // What was not fought because somebody stopped the run is fought when it goes on.
+            if fought.is_some() || !self.tuning.budget.is_stopped() {
+                self.tuning.journal.write(one, Purpose::Final, report, None, outcome)?;
+            }
         } else if part == Part::DueDuels {
             self.cut.extend(instances);
         }

@@ -23,13 +23,12 @@ pub(super) struct Member {
     pub regret: f64,
 }
 
-/// At most so many rows, in the order in which they are selected; those in `first` are there already.
+/// At most so many of some rows, in the order in which they are selected; those in `first` are there already.
 ///
 /// Where all of those fit, they come before others. Others, where there is room, are added as long as each lowers the mean regret by more
 /// than the tolerance.
-fn members(scores: Scores<'_>, first: &BTreeSet<usize>, most: usize) -> Vec<Member> {
+fn members(scores: Scores<'_>, (first, rows): (&BTreeSet<usize>, &BTreeSet<usize>), most: usize) -> Vec<Member> {
     let regrets = Regrets::of(&scores);
-    let rows: BTreeSet<usize> = (0..scores.scores.len()).collect();
     let mut members: Vec<Member> = Vec::new();
     while members.len() < most {
         let chosen: Vec<usize> = members.iter().map(|member| member.at).collect();
@@ -39,7 +38,7 @@ fn members(scores: Scores<'_>, first: &BTreeSet<usize>, most: usize) -> Vec<Memb
                 |row: &usize| Member { at: *row, regret: regrets.mean([&chosen[..], &[*row]].concat().as_slice()) };
             left.map(with).min_by(|a, b| a.regret.total_cmp(&b.regret))
         };
-        let Some(any) = best(&rows) else { break };
+        let Some(any) = best(rows) else { break };
         let next = match best(first) {
             Some(there) if first.len() <= most || there.regret <= any.regret * (1.0 + scores.tolerance) => there,
             _ => any,
@@ -92,6 +91,8 @@ pub(super) struct Matrix {
     instances: usize,
     /// Candidates that are no rows any more, since they failed at another shape.
     failed: BTreeSet<usize>,
+    /// Candidates that are rows to be compared with, and no members: they won no duel.
+    compared: BTreeSet<usize>,
     /// Whether figures were measured, or estimated where nothing can be, at each of the other shapes; else they are predicted.
     measured: Vec<bool>,
 }
@@ -114,8 +115,13 @@ impl Matrix {
         }
         let shapes: Vec<Vec<i64>> = tuning.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
         let weights = tuning.workloads.iter().map(|workload| workload.weight).collect();
-        let (measured, failed) = (Vec::new(), BTreeSet::new());
-        Matrix { rows, instances: shapes.len(), shapes, scores, weights, measured, failed }
+        let (measured, failed, compared) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        Matrix { rows, instances: shapes.len(), shapes, scores, weights, measured, failed, compared }
+    }
+
+    /// The same, with some rows that become no members.
+    pub(super) fn compared_with(self, compared: BTreeSet<usize>) -> Matrix {
+        Matrix { compared, ..self }
     }
 
     /// With no shape yet.
@@ -123,7 +129,7 @@ impl Matrix {
     pub(super) fn of_rows(rows: Vec<usize>) -> Matrix {
         let scores = vec![Vec::new(); rows.len()];
         let (shapes, weights, measured, failed) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
-        Matrix { rows, shapes, scores, weights, instances: 0, measured, failed }
+        Matrix { rows, shapes, scores, weights, instances: 0, measured, failed, compared: BTreeSet::new() }
     }
 
     /// Adds what the rows reach at another shape, as it was measured or as it is predicted. Who fails there (`None`) is no row any more,
@@ -170,7 +176,7 @@ impl Matrix {
         let (shapes, weights) = (self.shapes[..left].to_vec(), self.weights[..left].to_vec());
         let measured = self.measured[..left - self.instances].to_vec();
         let (rows, failed) = (self.rows.clone(), self.failed.clone());
-        Matrix { shapes, weights, scores, rows, failed, measured, ..*self }
+        Matrix { shapes, weights, scores, rows, failed, measured, compared: self.compared.clone(), ..*self }
     }
 
     /// The shapes that are none of the instances'.
@@ -222,8 +228,10 @@ impl Matrix {
 
     /// The micro-kernels that there are to be, by their positions among what was found; see [`members`].
     pub(super) fn members(&self, picks: &[usize], most: usize, tolerance: f64) -> Vec<Member> {
-        let first = (0..self.rows.len()).filter(|row| picks.contains(&self.rows[*row])).collect();
-        let members = members(self.scores(tolerance), &first, most);
+        let all = || 0..self.rows.len();
+        let first = all().filter(|row| picks.contains(&self.rows[*row])).collect();
+        let rows = all().filter(|row| !self.compared.contains(&self.rows[*row])).collect();
+        let members = members(self.scores(tolerance), (&first, &rows), most);
         members.into_iter().map(|Member { at, regret }| Member { at: self.rows[at], regret }).collect()
     }
 
@@ -283,7 +291,8 @@ mod tests {
 
     fn chosen(scores: &[Vec<f64>], weights: &[f64], first: &[usize], most: usize) -> Vec<usize> {
         let scores = Scores { scores, weights, tolerance: 0.02 };
-        members(scores, &first.iter().copied().collect(), most).iter().map(|member| member.at).collect()
+        let rows = (0..scores.scores.len()).collect();
+        members(scores, (&first.iter().copied().collect(), &rows), most).iter().map(|member| member.at).collect()
     }
 
     #[test]
@@ -314,11 +323,23 @@ mod tests {
         let scores = [vec![10.0, 80.0, 0.0, 30.0], vec![100.0, 10.0, 40.0, 30.0], vec![30.0, 100.0, 70.0, 0.0]];
         let of = Scores { scores: &scores, weights: &[1.0, 2.0, 3.0, 4.0], tolerance: 0.02 };
         let regrets = Regrets::of(&of);
-        let members = members(of, &BTreeSet::new(), 3);
+        let rows = (0..of.scores.len()).collect();
+        let members = members(of, (&BTreeSet::new(), &rows), 3);
         assert!(members.windows(2).all(|pair| pair[0].regret > 1.02 * pair[1].regret), "{members:?}");
         let best = (0..3).map(|row| regrets.mean(&[row])).fold(f64::INFINITY, f64::min);
         assert_eq!(members[0].regret, best);
         assert_eq!(members.last().unwrap().regret, 1.0);
+    }
+
+    #[test]
+    fn who_is_only_compared_with_is_no_member_and_shows_what_is_lost() {
+        let mut matrix = Matrix::of_rows(vec![4, 7]);
+        matrix.add(&[16], &[Some(100.0), Some(300.0)], &[], true);
+        let members = |matrix: &Matrix| matrix.members(&[4], 8, 0.02).iter().map(|of| of.at).collect::<Vec<_>>();
+        assert_eq!(members(&matrix), [4, 7]);
+        let compared = matrix.compared_with([7].into());
+        assert_eq!(members(&compared), [4]);
+        assert_eq!(compared.regret_at(Some(4), 0), 3.0);
     }
 
     /// A tile was measured to be ahead of the default where shapes are small, and is predicted to be ahead of it by so much elsewhere.

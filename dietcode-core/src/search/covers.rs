@@ -37,7 +37,8 @@ struct Pair<'c> {
     multiple: i64,
 }
 
-/// Measures the covers that are expected to be ahead at an instance, where they are, as long as there is time.
+/// Measures the covers that are expected to be ahead at an instance, where they are, and those that were measured before the run, as long as
+/// there is time.
 pub(super) fn measure(tuning: &mut Tuning<'_>) -> Result<()> {
     let program = tuning.device.program();
     let cuts: Vec<Cut> = program.shape_vars.iter().filter_map(|var| Cut::of(program, var).ok()).collect();
@@ -45,31 +46,53 @@ pub(super) fn measure(tuning: &mut Tuning<'_>) -> Result<()> {
         return Ok(());
     }
     let planning = doing(format!("looking for covers of `{}`", tuning.device.def().name));
-    let rests: Vec<Vec<usize>> = cuts.iter().map(|cut| rests(tuning, cut)).collect();
-    let instances = 0..tuning.workloads.len();
-    let mut planned: Vec<(f64, Pair<'_>)> =
-        instances.clone().filter_map(|at| planned(tuning, at, &cuts, &rests)).collect();
-    drop(planning);
-    planned.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut known = tuning.tried();
     known.extend(tuning.journal.failed().0.into_iter().map(str::to_owned));
-    let fresh = planned.into_iter().map(|(_, pair)| (pair.cover(tuning), pair.expected(tuning)));
-    let fresh: Vec<(MicroKernel, Vec<Vec<f64>>)> =
-        fresh.filter(|(cover, _)| known.insert(cover.name())).take(MOST).collect();
-    for (cover, expected) in fresh {
-        if tuning.budget.is_over(Part::Finalists) {
-            break;
-        }
-        let at = tuning.admit(Proposal::of_family(cover, &*tuning.device)?);
-        tuning.candidates[at].predicted = expected;
-        let is_ahead = |workload: &usize| {
-            let expected = geometric_mean(tuning.candidates[at].predicted.iter().map(|row| row[*workload]));
-            expected > best(tuning, *workload)
-        };
-        let chosen: Vec<(usize, usize)> = instances.clone().filter(is_ahead).map(|workload| (at, workload)).collect();
-        full::on_instances(tuning, &chosen)?;
+    let mut chosen: Vec<(MicroKernel, Plan)> =
+        recorded(tuning).into_iter().filter(|(cover, _)| known.insert(cover.name())).take(MOST).collect();
+    let rests: Vec<Vec<usize>> = cuts.iter().map(|cut| rests(tuning, cut)).collect();
+    let instances = (0..tuning.workloads.len()).take_while(|_| !tuning.budget.is_over(Part::Finalists));
+    let mut planned: Vec<(f64, usize, Pair<'_>)> =
+        instances.filter_map(|at| planned(tuning, at, &cuts, &rests).map(|(ahead, pair)| (ahead, at, pair))).collect();
+    planned.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let planned = planned.into_iter().map(|(_, at, pair)| (pair.cover(tuning), pair.plan(tuning, at)));
+    chosen.extend(planned.filter(|(cover, _)| known.insert(cover.name())).take(MOST));
+    drop(planning);
+    let mut on_instances = Vec::new();
+    for (cover, plan) in chosen {
+        let Ok(proposal) = Proposal::of_family(cover, &*tuning.device) else { continue };
+        let at = tuning.admit(proposal);
+        tuning.candidates[at].predicted = plan.expected;
+        on_instances.extend(plan.workloads.into_iter().map(|workload| (at, workload)));
     }
-    Ok(())
+    full::on_instances(tuning, &on_instances)
+}
+
+/// What is expected of a cover, `[threads][instance]` in GFLOP/s, and the instances on which it is measured.
+struct Plan {
+    expected: Vec<Vec<f64>>,
+    workloads: Vec<usize>,
+}
+
+/// The covers on record from before the run, the best first, with the instances that they have figures at.
+fn recorded(tuning: &Tuning<'_>) -> Vec<(MicroKernel, Plan)> {
+    let figures: Vec<_> = tuning.threads.iter().map(|threads| tuning.journal.figures(*threads, tuning.cache)).collect();
+    let plan = |cover: &MicroKernel| {
+        let of_cover = |workload: usize| {
+            let shape = tuning.shape(workload);
+            let of_threads = figures.iter().map(move |figures| figures.get(&(&*cover.origin.name, &shape)).copied());
+            of_threads.collect::<Option<Vec<f64>>>()
+        };
+        let seen: Vec<Option<Vec<f64>>> = (0..tuning.workloads.len()).map(of_cover).collect();
+        let expected =
+            |threads: usize| seen.iter().map(|seen| seen.as_ref().map_or(0.0, |seen| seen[threads])).collect();
+        Plan {
+            expected: (0..tuning.threads.len()).map(expected).collect(),
+            workloads: (0..seen.len()).filter(|workload| seen[*workload].is_some()).collect(),
+        }
+    };
+    let covers = tuning.journal.ranked(tuning.cache).into_iter().filter(|micro_kernel| micro_kernel.cover.is_some());
+    covers.map(|cover| (cover.clone(), plan(cover))).filter(|(_, plan)| !plan.workloads.is_empty()).collect()
 }
 
 /// What the best of an instance reached.
@@ -127,6 +150,9 @@ fn planned<'c>(tuning: &Tuning<'_>, workload: usize, cuts: &'c [Cut], rests: &[V
         let is_ragged = |multiple: &i64| *multiple < size && size % multiple != 0;
         let multiples = tiles(&tuning.candidates[main].schedule, &cut.along).into_iter().filter(is_ragged);
         let multiples: Vec<i64> = multiples.collect();
+        if multiples.is_empty() {
+            continue;
+        }
         let remain: Vec<Vec<i64>> = multiples.iter().map(|multiple| cut.at(shape, size % multiple)).collect();
         let whole = multiples.iter().map(|multiple| cut.at(shape, size - size % multiple));
         let of_main = seconds(tuning, main, &whole.chain([shape.clone()]).collect::<Vec<_>>());
@@ -156,7 +182,18 @@ impl Pair<'_> {
         MicroKernel::cover(main, rest, &self.cut.along, self.multiple)
     }
 
-    /// GFLOP/s that are expected on all instances: `[threads][instance]`.
+    /// What is expected of it, and where it is ahead; it was thought of at an instance.
+    fn plan(&self, tuning: &Tuning<'_>, of: usize) -> Plan {
+        let expected = self.expected(tuning);
+        let is_ahead = |workload: &usize| {
+            *workload == of || geometric_mean(expected.iter().map(|row| row[*workload])) > best(tuning, *workload)
+        };
+        let workloads = (0..tuning.workloads.len()).filter(is_ahead).collect();
+        Plan { expected, workloads }
+    }
+
+    /// GFLOP/s that are expected on all instances: `[threads][instance]`. Where the main candidate was measured, its part is as much slower or
+    /// faster than expected as the whole.
     fn expected(&self, tuning: &Tuning<'_>) -> Vec<Vec<f64>> {
         let instances = || tuning.workloads.iter().map(|workload| &workload.instance);
         let size = |of: &Instance| of.shape[self.cut.position];
@@ -165,16 +202,19 @@ impl Pair<'_> {
             instances().map(|of| self.cut.at(&of.shape, size(of).max(1))).collect()
         };
         let mains = seconds(tuning, self.main, &shapes(&|of| size(of) - remain(of)));
+        let wholes = seconds(tuning, self.main, &shapes(&size));
         let rests = seconds(tuning, self.rest, &shapes(&remain));
-        let row = |(mains, rests): (&Vec<f64>, &Vec<f64>)| {
+        let row = |threads: usize| {
             let gflops = |(n, of): (usize, &Instance)| {
-                let of_main = if size(of) > remain(of) { mains[n] } else { 0.0 };
-                let of_rest = if remain(of) > 0 { rests[n] } else { 0.0 };
+                let known = of.flops * 1e-9 / figure(tuning, self.main, threads, n);
+                let of_main = mains[threads][n] * known / wholes[threads][n];
+                let of_main = if size(of) > remain(of) { of_main } else { 0.0 };
+                let of_rest = if remain(of) > 0 { rests[threads][n] } else { 0.0 };
                 of.flops * 1e-9 / (of_main + of_rest)
             };
             instances().enumerate().map(gflops).collect()
         };
-        mains.iter().zip(&rests).map(row).collect()
+        (0..tuning.threads.len()).map(row).collect()
     }
 }
 

@@ -109,7 +109,14 @@ pub(super) fn on_instances(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -
 /// most that is expected of them, and of what was measured there before: a model that is wrong about the instance is wrong about
 /// that, too.
 fn hopeful(tuning: &Tuning<'_>, among: &[usize], workload: usize, margin: f64) -> Vec<usize> {
-    let predicted = |at: usize, threads: usize| tuning.candidates[at].predicted[threads][workload];
+    // What is expected of a cover no point of its own has shown: it counts as what it was measured at.
+    let predicted = |at: usize, threads: usize| {
+        let candidate = &tuning.candidates[at];
+        match candidate.micro_kernel.cover {
+            Some(_) => candidate.gflops[threads][workload].unwrap_or(0.0),
+            None => candidate.predicted[threads][workload],
+        }
+    };
     let alive = || among.iter().copied().filter(|at| !tuning.candidates[*at].failed);
     let measured = (0..tuning.candidates.len()).filter(|at| tuning.candidates[*at].score(workload) > 0.0);
     let rivals: Vec<usize> = alive().chain(measured).collect();

@@ -70,8 +70,8 @@ impl Task<'_> {
 
     /// What was found, for the finals.
     pub(super) fn end(&mut self) -> Result<Found> {
-        covers::measure(&mut self.tuning)?;
         full::measure_finalists(&mut self.tuning)?;
+        covers::measure(&mut self.tuning)?;
         self.tuning.journal.sync()?;
         self.tuning.finish()
     }

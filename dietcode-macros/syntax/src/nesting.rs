@@ -86,6 +86,10 @@ struct Statement {
     open: usize,
     /// `<`, less as many `>`: the levels of generic arguments.
     angles: usize,
+    /// Those of `angles` behind a name in capitals or `::`, which are no comparisons and are still open behind a comma.
+    typed: usize,
+    /// Whether such a name, or `::`, stood before.
+    is_type: bool,
     /// Whether the parameters of a closure began and did not end.
     bar: bool,
     /// Operators before an operand that does not stand there yet.
@@ -134,7 +138,9 @@ impl Statement {
 
     fn take(&mut self, token: &TokenTree) {
         let operator = matches!(token, TokenTree::Punct(p) if !matches!(p.as_char(), '#' | '\''));
-        if self.last == Last::Block && !operator && !is(token, &["else"]) {
+        // The block of an `if` may follow on that of its condition.
+        let block = matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+        if self.last == Last::Block && !operator && !block && !is(token, &["else"]) {
             *self = Statement::default();
         }
         match token {
@@ -152,6 +158,7 @@ impl Statement {
                 self.last = Last::Operator;
             }
             TokenTree::Ident(_) | TokenTree::Literal(_) => {
+                self.is_type = token.to_string().starts_with(char::is_uppercase);
                 self.prefixes = 0;
                 self.last = Last::Operand;
             }
@@ -184,7 +191,11 @@ impl Statement {
         };
         let after_operand = matches!(last, Last::Operand | Last::Block);
         match (of, last) {
-            (';' | ',', _) => return *self = Statement::default(),
+            (';', _) => return *self = Statement::default(),
+            (',', _) => {
+                let (open, bar) = if self.bar { (self.open, true) } else { (0, false) };
+                return *self = Statement { angles: self.typed, typed: self.typed, open, bar, ..Statement::default() };
+            }
             ('#', _) | ('!', Last::Attribute) => return self.last = Last::Attribute,
             ('\'', _) => return self.last = Last::Quote,
             ('?', Last::Operand | Last::Block) => {
@@ -209,14 +220,20 @@ impl Statement {
             }
             ('.', Last::Part('.')) => self.operator(),
             ('.', _) if after_operand => self.suffix(),
-            ('<', _) => self.angles += 1,
+            ('<', _) => {
+                self.angles += 1;
+                self.typed += usize::from(self.is_type);
+            }
             ('>', _) => self.angles = self.angles.saturating_sub(1),
+            (':', Last::Part(':')) => self.is_type = true,
             (_, Last::Operator) => self.prefixes += 1,
             // No type has them: what stood before were comparisons and shifts.
             ('*' | '/' | '%' | '^' | '|', _) if after_operand => self.angles = 0,
             ('&', Last::Part('&')) => self.angles = 0,
             _ => {}
         }
+        self.typed = self.typed.min(self.angles);
+        self.is_type &= of == ':';
         if after_operand && matches!(of, '+' | '-' | '*' | '/' | '%' | '^' | '|' | '&' | '<' | '>') {
             self.operator();
         }
@@ -236,9 +253,9 @@ fn is_continued(first: char, second: char) -> bool {
 }
 
 /// Words before an expression, a pattern or a type that may be as long as what follows.
-const KEYWORDS: [&str; 15] = [
-    "async", "await", "box", "break", "for", "if", "impl", "in", "let", "match", "move", "return", "unsafe", "while",
-    "yield",
+const KEYWORDS: [&str; 16] = [
+    "async", "await", "box", "break", "for", "if", "impl", "in", "let", "match", "move", "return", "static", "unsafe",
+    "while", "yield",
 ];
 
 fn is(token: &TokenTree, words: &[&str]) -> bool {

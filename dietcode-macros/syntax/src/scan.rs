@@ -101,7 +101,7 @@ pub fn scan(source: &str) -> Result<Vec<Annotated>, Errors> {
 /// # Errors
 /// As [`scan`].
 pub fn scan_with_modules(source: &str) -> Result<(Vec<Annotated>, Vec<Module>), Errors> {
-    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+    let source = without_shebang(source.strip_prefix('\u{feff}').unwrap_or(source));
     let tokens = source.parse().map_err(|error: LexError| no_tokens(source, error.span()))?;
     let file = match nesting::shallow(tokens)? {
         Some(shallow) => syn::parse2(shallow)?,
@@ -110,6 +110,12 @@ pub fn scan_with_modules(source: &str) -> Result<(Vec<Annotated>, Vec<Module>), 
     let mut scan = Scan::default();
     scan.within(&file.attrs, |scan| visit::visit_file(scan, &file));
     scan.errors.finish(Some((scan.found, scan.modules)))
+}
+
+/// What stands behind a first line such as `#!/usr/bin/env run-cargo-script`, its end included; `#![…]` is an attribute.
+fn without_shebang(source: &str) -> &str {
+    let line = source.strip_prefix("#!").filter(|rest| !rest.trim_start().starts_with('['));
+    line.map_or(source, |rest| rest.find('\n').map_or("", |end| &rest[end..]))
 }
 
 /// Why a text is no sequence of tokens, which the lexer found at a place: where something stands that is not closed at the end, or that closes

@@ -130,6 +130,10 @@ fn candidates<'a>(subject: &'a Subject, nest: &'a Nest) -> (Vec<Candidate<'a>>, 
     names.sort_by_key(|name| subject.kernels[*name].trial);
     let candidate = |name: &'a String| {
         let kernel = &subject.kernels[name];
+        // A cover's figures are not those of its main part, of which the features would be.
+        if kernel.schedule.cover.is_some() {
+            return None;
+        }
         let lowered = nest.lowered(kernel).ok()?;
         let mut seen: Vec<(usize, usize, Option<f64>)> =
             kernel.figures.iter().map(|((threads, at), summary)| (*at, *threads, Some(summary.median))).collect();

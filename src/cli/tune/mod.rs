@@ -134,24 +134,37 @@ fn tune(arguments: &Arguments) -> Result<()> {
     let progress = RefCell::new(Progress::new(seconds));
     let watch = |event: Event| progress.borrow_mut().show(&event);
     let say = |text: &str| progress.borrow().say(text);
+    let mut failed: Vec<(PathBuf, Error)> = Vec::new();
     let mut opened: Vec<(&Setup, Opened)> = Vec::new();
     for setup in &setups {
         for target in targets(arguments) {
             let blas = |harness: &mut CpuHarness| find_blas(arguments, harness, &progress.borrow());
-            let devices = tuning::open(&setup.config, target, arguments.seed, &blas, &say)?;
-            opened.extend(devices.into_iter().map(|device| (setup, device)));
+            match tuning::open(&setup.config, target, arguments.seed, &blas, &say) {
+                Ok(devices) => opened.extend(devices.into_iter().map(|device| (setup, device))),
+                Err(error) => failed.push((setup.config.path.clone(), error)),
+            }
         }
     }
     let outputs = outputs(arguments, &opened)?;
-    let of: Vec<PathBuf> = opened.iter().map(|(setup, _)| setup.config.path.clone()).collect();
+    let mut of: Vec<&Setup> = Vec::new();
     let mut kernels = Vec::new();
     let mut tasks: Vec<Task<'_>> = Vec::new();
     for ((setup, opened), output) in opened.into_iter().zip(outputs) {
-        let (kernel, task) = Kernel::prepare(arguments, (setup, output), opened, &budget, &progress, &watch)?;
-        kernels.push(kernel);
-        tasks.push(task);
+        match Kernel::prepare(arguments, (setup, output), opened, &budget, &progress, &watch) {
+            Ok((kernel, task)) => {
+                of.push(setup);
+                kernels.push(kernel);
+                tasks.push(task);
+            }
+            Err(error) => failed.push((setup.config.path.clone(), error)),
+        }
     }
-    let course = course(arguments.until, &setups, tasks.len() / setups.len());
+    if tasks.is_empty() {
+        return all_of(failed, setups.len());
+    }
+    // What else there is to tune goes on, which takes long: why one does not is told before.
+    failed.iter().for_each(|(path, error)| say(&format!("{} is not tuned: {error}", path.display())));
+    let course = course(arguments.until, &setups[0], &of);
     let found = search(&mut tasks, &course);
     let budget = (seconds < UNLIMITED).then_some(seconds);
     let time = SearchTime { start, seconds: start.elapsed().as_secs_f64(), budget };
@@ -160,7 +173,9 @@ fn tune(arguments: &Arguments) -> Result<()> {
         outcomes.push(found.and_then(|found| kernel.finish(arguments, task, &found, &time, &progress)));
     }
     progress.borrow().finish();
-    all_of(&of, outcomes)
+    let ended = of.iter().map(|setup| setup.config.path.clone()).zip(outcomes);
+    failed.extend(ended.filter_map(|(path, outcome)| Some((path, outcome.err()?))));
+    all_of(failed, setups.len())
 }
 
 /// Where the winners of each search go: each can be written, and no two are one file.
@@ -212,13 +227,11 @@ fn setup(arguments: &Arguments, config: &Path) -> Result<Setup> {
     Ok(setup)
 }
 
-/// The error of a config whose search or whose end failed, with its name where there are several; where several failed, all but
-/// the last are told here.
-fn all_of(configs: &[PathBuf], outcomes: Vec<Result<()>>) -> Result<()> {
+/// The error of a config that failed, with its name where there are several; where several failed, all but the last are told here.
+fn all_of(failed: Vec<(PathBuf, Error)>, configs: usize) -> Result<()> {
     let mut failure: Option<Error> = None;
-    for (config, outcome) in configs.iter().zip(outcomes) {
-        let Err(error) = outcome else { continue };
-        let error = match configs.len() {
+    for (config, error) in failed {
+        let error = match configs {
             1 => error,
             _ => Error::new(error.kind(), format!("{}: {error}", config.display())),
         };
@@ -247,11 +260,11 @@ fn check(arguments: &Arguments) -> Result<()> {
     arguments.files.check()
 }
 
-/// Of several configs, the first says how they share; each adds the trials that it would have alone, on each device.
-fn course(until: Option<f64>, setups: &[Setup], devices: usize) -> Course {
-    let trials: Option<u64> = setups.iter().map(|setup| setup.config.search.trials).sum();
-    let trials = trials.map(|trials| trials.saturating_mul(devices as u64));
-    let settings = &setups[0].config.search;
+/// Of several configs, the first says how they share; each search adds the trials that it would have alone.
+fn course(until: Option<f64>, first: &Setup, searches: &[&Setup]) -> Course {
+    let of_each = searches.iter().map(|setup| setup.config.search.trials);
+    let trials: Option<u64> = of_each.fold(Some(0), |sum, trials| Some(u64::saturating_add(sum?, trials?)));
+    let settings = &first.config.search;
     Course {
         trials: trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX)),
         until,

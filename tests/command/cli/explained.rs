@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use dietcode::core::dispatch::{Tree, Tuned};
+use dietcode::core::sketch::MicroKernel;
 use serde_json::{Value, json};
 
 use super::{CONFIG, Place, read_json, status, stderr, stdout};
@@ -197,4 +199,31 @@ fn sketches_are_printed_with_the_rules_that_made_them() {
         stderr(&output).contains("the rule for block `dense`: instruction 1 of the trace, `unroll(i)`"),
         "{output:?}"
     );
+}
+
+#[test]
+fn a_cover_of_a_tuned_file_is_explained_emitted_and_measured() {
+    let place = Place::new();
+    place.tune();
+    let path = place.path("dense.cpu.tuned.json");
+    let mut tuned: Tuned = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let part = &tuned.micro_kernels[0];
+    let cover = MicroKernel::cover(part, part, "M", 24);
+    tuned = Tuned { tree: Tree::Leaf(cover.name()), micro_kernels: vec![cover.clone()], regret: None, ..tuned };
+    tuned.save(&path).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = place.run(arguments);
+        assert!(status(&output) == 0 && !stderr(&output).contains("warning"), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let explained = run(&["explain", "dense.json", "--wkl", "T=4", "--threads", "1"]);
+    for expected in [&*cover.name(), "# multiples of 24 of M", "# the rest of M"] {
+        assert!(explained.contains(expected), "{explained}");
+    }
+    run(&["emit", "dense.json", "-o", "out"]);
+    let unit = fs::read_to_string(place.path("out").join(format!("{}.c", cover.name()))).unwrap();
+    assert!(unit.contains("dietcode_shape[0] / 24 * 24"), "{unit}");
+    // Every element of what was dispatched to is compared with the oracle first.
+    let measured = run(&["bench", "dense.json", "--wkl", "T=4", "--threads", "1", "--only", "dietcode"]);
+    assert!(measured.contains("T=4"), "{measured}");
 }

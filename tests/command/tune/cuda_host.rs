@@ -147,6 +147,21 @@ fn several_targets_are_searched_in_one_run() {
     }
 }
 
+#[test]
+fn what_cannot_be_tuned_does_not_keep_the_others() {
+    let place = Place::new();
+    place.set("dense.json", "\"targets\": {", "\"targets\": { \"cuda\": { \"capabilities\": [\"sm_80\"] },");
+    for configs in [["scale.json", "dense.json"], ["dense.json", "scale.json"]] {
+        drop(std::fs::remove_file(place.path("dense.sm_80.tuned.json")));
+        let arguments = [&configs[..], &["--target", "cuda-host", "--strategy", "evolution", "--trials", "2"]].concat();
+        let output = place.command(&arguments).output().unwrap();
+        let said = said(&output);
+        assert!(!output.status.success(), "{said}");
+        assert!(said.contains("scale.json is not tuned: ") && said.contains("dietcode: scale.json: "), "{said}");
+        assert_eq!(place.json("dense.sm_80.tuned.json")["kernel"], "dense");
+    }
+}
+
 /// All of the config's list is tried, and nothing else but the default.
 #[test]
 fn what_the_generators_list_for_a_gpu_is_enumerated() {

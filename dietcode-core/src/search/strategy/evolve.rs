@@ -102,10 +102,11 @@ impl Evolved {
         known.take(self.share(self.settings.population)).collect()
     }
 
-    /// A micro-kernel within the limits of this space, carried out: the nest as it stands has no decisions, those of families have.
-    /// Lowered loops are large: they are made again rather than kept.
+    /// A micro-kernel within the limits of this space, carried out: the nest as it stands has no decisions, those of families have; a
+    /// cover's figures are not those of its main part. Lowered loops are large: they are made again rather than kept.
     fn applied(&self, micro_kernel: &MicroKernel) -> Option<Lowered> {
-        (!micro_kernel.is_nest()).then(|| self.space.apply(&micro_kernel.trace.before_postproc()).ok())?
+        let is_of_space = !micro_kernel.is_nest() && micro_kernel.cover.is_none();
+        is_of_space.then(|| self.space.apply(&micro_kernel.trace.before_postproc()).ok())?
     }
 
     /// Lets the model learn from what was measured since it last learned.

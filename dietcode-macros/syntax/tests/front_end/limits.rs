@@ -25,7 +25,7 @@ fn depths() {
 }
 
 /// What nests in expressions, types and patterns, with and without delimiters.
-const NESTING: [&str; 39] = [
+const NESTING: [&str; 44] = [
     "- ",
     "!",
     "--!!&&",
@@ -55,7 +55,11 @@ const NESTING: [&str; 39] = [
     "|a|",
     "| a | ",
     "||",
+    "|a, b| ",
+    "static || ",
     "A<",
+    "A<B, ",
+    "A::<B, ",
     "a::<",
     "<a as ",
     "a < b - ",
@@ -63,6 +67,7 @@ const NESTING: [&str; 39] = [
     "Box<dyn Fn() -> ",
     "a @ ",
     "if a { } else ",
+    "if { a } { } else ",
     "{ } = ",
     "let A = ",
 ];
@@ -151,6 +156,18 @@ fn chains_that_are_long() {
                 assert!(of(length).contains(sentence), "{}", of(length));
             }
         }
+    });
+}
+
+#[test]
+fn a_file_may_begin_with_the_line_of_an_interpreter() {
+    let source = format!(
+        "#!/usr/bin/env it's\nfn long() -> u32 {{ 1{} }}\n#[dynamic_kernel] fn k(x: &[f32; M], y: &mut [f32; M]) {{ for i in 0..M {{ y[i] = x[i]; }} }}",
+        " + 1".repeat(20_000)
+    );
+    stack::run(move || {
+        assert_eq!(scan(&source).expect("one kernel").len(), 1);
+        assert_eq!(scan("#! [allow(unused)]\n").expect("an attribute").len(), 0);
     });
 }
 
