@@ -262,8 +262,8 @@ fn check(arguments: &Arguments) -> Result<()> {
 
 /// Of several configs, the first says how they share; each search adds the trials that it would have alone.
 fn course(until: Option<f64>, first: &Setup, searches: &[&Setup]) -> Course {
-    let of_each = searches.iter().map(|setup| setup.config.search.trials);
-    let trials: Option<u64> = of_each.fold(Some(0), |sum, trials| Some(u64::saturating_add(sum?, trials?)));
+    let mut of_each = searches.iter().map(|setup| setup.config.search.trials);
+    let trials: Option<u64> = of_each.try_fold(0, |sum: u64, trials| Some(sum.saturating_add(trials?)));
     let settings = &first.config.search;
     Course {
         trials: trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX)),
