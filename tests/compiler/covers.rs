@@ -139,10 +139,7 @@ fn phases_and_workspaces_of_both_parts_stand_side_by_side() {
         let cases: Vec<Case> = instances(&def, shapes).into_iter().map(case).collect();
         let library = Library::compile(&toolchain, &cases[..1]);
         for case in &cases {
-            let tensors = case.instance.tensors();
-            library.check(case, &tensors, &case.instance.expected(&tensors));
-            let [alone, together] = [1, 4].map(|threads| library.output(case, &tensors, threads));
-            assert!(alone == together, "the bits of {:?} depend on the number of threads", case.instance.shape);
+            library.check_on_threads(case);
         }
     }
 }

@@ -95,10 +95,7 @@ fn parts_of_a_sum_meet_in_a_second_phase() {
         let cases: Vec<Case> = SHAPES.into_iter().enumerate().map(case).collect();
         let library = Library::compile(&toolchain, &cases[..1]);
         for case in &cases {
-            let tensors = case.instance.tensors();
-            library.check(case, &tensors, &case.instance.expected(&tensors));
-            let [alone, together] = [1, 4].map(|threads| library.output(case, &tensors, threads));
-            assert!(alone == together, "the bits of {:?} depend on the number of threads", case.instance.shape);
+            library.check_on_threads(case);
         }
     }
 }

@@ -127,6 +127,14 @@ impl Library {
         };
     }
 
+    /// Checks a case, and that its output has the same bits on one thread and on several.
+    pub(crate) fn check_on_threads(&self, case: &Case) {
+        let tensors = case.instance.tensors();
+        self.check(case, &tensors, &case.instance.expected(&tensors));
+        let [alone, together] = [1, 4].map(|threads| self.output(case, &tensors, threads));
+        assert!(alone == together, "the bits of {:?} depend on the number of threads", case.instance.shape);
+    }
+
     /// The bits of a case's output on a number of threads, by the launch that programs have.
     pub(crate) fn output(&self, case: &Case, tensors: &[Vec<f64>], threads: usize) -> Vec<u64> {
         let Instance { def, shape, .. } = &case.instance;
