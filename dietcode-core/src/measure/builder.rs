@@ -70,6 +70,8 @@ pub struct Builder {
     built: AtomicUsize,
     /// How long each took so far.
     times: Mutex<Vec<Duration>>,
+    /// The same of what was screened.
+    screening_times: Mutex<Vec<Duration>>,
 }
 
 /// The shared library of a text, or why there is none; whoever asks while it is compiled waits.
@@ -78,9 +80,13 @@ type Library = Arc<OnceLock<Result<PathBuf, Failure>>>;
 /// A compiler has so many times as long as nine of ten took so far, where that is more than the limit.
 const PATIENCE: f64 = 1.5;
 
+/// What is screened has so many times as long as half of what was screened took so far, and no less than this: in that time others are screened.
+const SCREENING_PATIENCE: u32 = 8;
+const LEAST_FOR_SCREENING: Duration = Duration::from_secs(4);
+
 impl Builder {
     /// A builder with as many compilers at a time as there are cores, each for at most `limit`, or 1.5 times as long as nine
-    /// of ten took so far, if that is more.
+    /// of ten took so far, if that is more. For screening it is less, where most took less.
     ///
     /// # Errors
     ///
@@ -96,6 +102,7 @@ impl Builder {
             limit,
             built: AtomicUsize::new(0),
             times: Mutex::default(),
+            screening_times: Mutex::default(),
         })
     }
 
@@ -135,7 +142,7 @@ impl Builder {
         };
         let key = (*blake3::hash(unit.source.as_bytes()).as_bytes(), !brief.is_empty());
         let known = Arc::clone(lock(&self.libraries).entry(key).or_default());
-        let library = known.get_or_init(|| self.compile(unit, brief)).clone()?;
+        let library = known.get_or_init(|| self.compile(unit, brief, purpose)).clone()?;
         let level = Toolchain::level(&unit.source);
         let level = if brief.is_empty() { level.to_owned() } else { format!("{level} {BRIEF}") };
         let form = Form { parametric: false, whole_edges: false, level };
@@ -147,7 +154,7 @@ impl Builder {
         self.built.load(Ordering::Relaxed)
     }
 
-    fn compile(&self, unit: &TranslationUnit, brief: &[&str]) -> Result<PathBuf, Failure> {
+    fn compile(&self, unit: &TranslationUnit, brief: &[&str], purpose: Purpose) -> Result<PathBuf, Failure> {
         // Two units of different kernels may share a name.
         let stem = format!("{}_{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
         let [source, library] = ["c", "so"].map(|ext| self.folder.path().join(format!("{stem}.{ext}")));
@@ -155,13 +162,17 @@ impl Builder {
         let mut command = self.toolchain.shared_library(&unit.source, &source, &library);
         // What it leaves when it is killed goes with the folder.
         command.args(brief).env("LC_ALL", "C").env("TMPDIR", self.folder.path());
+        let (times, limit): (_, fn(Duration, &[Duration]) -> Duration) = match purpose {
+            Purpose::Screening => (&self.screening_times, for_screening),
+            Purpose::Final => (&self.times, adapted),
+        };
         // In a statement of its own: what is locked in an argument stays locked during the call.
-        let limit = adapted(self.limit, &lock(&self.times));
+        let limit = limit(self.limit, &lock(times));
         let start = Instant::now();
         let compiled = run_compiler(&mut command, limit);
-        // One that was ended does not raise the limit for the others.
-        if !matches!(compiled, Err(Failure::CompileTimeout { .. })) {
-            lock(&self.times).push(start.elapsed());
+        // One that was ended does not raise the limit for the others, unless half of what is screened was.
+        if purpose == Purpose::Screening || !matches!(compiled, Err(Failure::CompileTimeout { .. })) {
+            lock(times).push(start.elapsed());
         }
         compiled.map(|()| library)
     }
@@ -191,6 +202,14 @@ fn adapted(limit: Duration, times: &[Duration]) -> Duration {
     sorted.sort_unstable();
     let most = sorted.get(sorted.len() * 9 / 10).map(|time| time.mul_f64(PATIENCE));
     limit.max(most.unwrap_or_default())
+}
+
+/// The limit for what is screened, after so many compilers took so long.
+fn for_screening(limit: Duration, times: &[Duration]) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let half = sorted.get(sorted.len() / 2);
+    half.map_or(limit, |half| (*half * SCREENING_PATIENCE).clamp(LEAST_FOR_SCREENING.min(limit), limit))
 }
 
 #[cfg(test)]
@@ -238,5 +257,15 @@ mod tests {
         let mut times = vec![seconds(1); 99];
         times.push(seconds(1000));
         assert_eq!(adapted(seconds(30), &times), seconds(30));
+    }
+
+    #[test]
+    fn what_is_screened_is_given_up_where_many_others_could_be_screened() {
+        let [half, slow, limit] = [500, 2_000, 30_000].map(Duration::from_millis);
+        assert_eq!(for_screening(limit, &[]), limit, "nothing is known");
+        assert_eq!(for_screening(limit, &[half; 20]), LEAST_FOR_SCREENING);
+        assert_eq!(for_screening(limit, &[half, slow, slow]), slow * SCREENING_PATIENCE);
+        assert_eq!(for_screening(limit, &[limit; 3]), limit);
+        assert_eq!(for_screening(slow, &[half; 20]), slow, "never more than the limit");
     }
 }

@@ -13,6 +13,10 @@ pub(super) const BRIEF: Timing = Timing::warm(2, 0.005, 0.5).unchecked();
 /// A candidate is not called again after a call that takes so many times as long as the best's.
 const GIVEN_UP: f64 = 3.0;
 
+/// In seconds: a call that is shorter is timed in any case, which takes no longer than some of these. Its first calls take several times as
+/// long as others, for what they are the first to touch.
+const SHORT: f64 = 1e-3;
+
 /// Screens candidates.
 pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
     let cores = std::sync::Arc::clone(tuning.device.cores());
@@ -35,6 +39,20 @@ pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
 
 /// A timing that ends early where the first calls take so much longer than the best, if there is one.
 pub(super) fn timing(timing: Timing, best: Option<f64>) -> Timing {
-    let slow_seconds = best.map_or(timing.slow_seconds, |best| timing.slow_seconds.min(GIVEN_UP * best));
+    let slow_seconds = best.map_or(timing.slow_seconds, |best| timing.slow_seconds.min((GIVEN_UP * best).max(SHORT)));
     Timing { slow_seconds, ..timing }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_takes_long_is_given_up_after_its_first_calls() {
+        let given_up_after = |best| timing(BRIEF, best).slow_seconds;
+        assert_eq!(given_up_after(None), BRIEF.slow_seconds);
+        assert_eq!(given_up_after(Some(4e-7)), SHORT);
+        assert_eq!(given_up_after(Some(0.01)), GIVEN_UP * 0.01);
+        assert_eq!(given_up_after(Some(10.0)), BRIEF.slow_seconds);
+    }
 }

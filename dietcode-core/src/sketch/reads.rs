@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Block, Buffer, Expr, Name, Program, coefficient};
+use crate::ir::{Block, Buffer, Expr, ForKind, Name, Program, coefficient};
 use crate::lower::can_be_padded;
 use crate::lower::lanes::is_contiguous;
+use crate::schedule::{Schedule, Staging};
 
 /// How a sum reads its inputs.
 pub(super) struct Reads<'b> {
@@ -25,6 +26,27 @@ pub(crate) fn is_of_batches(program: &Program, var: &str) -> bool {
     let mut of_var = axes.filter(|(_, iter)| iter.extent.uses(var)).peekable();
     of_var.peek().is_some()
         && of_var.all(|(block, iter)| iter.role == Role::Spatial && Reads::of(program, block).is_batch(&iter.name))
+}
+
+/// How many operands of the innermost statement every lane of a vector takes from, or leaves in, a place of its own: where they lie, they are
+/// no neighbours along the vector.
+pub(super) fn gathered(schedule: &Schedule) -> i64 {
+    let block = &schedule.block;
+    let lanes = schedule.loops.iter().filter(|l| l.kind == ForKind::Vectorized);
+    let axes: Vec<Name> = lanes.flat_map(|l| schedule.roots(&l.name)).collect();
+    let in_panel = |tensor: &Name| {
+        let mut panels = schedule.cache_reads.iter().filter(|read| read.staging == Staging::Always);
+        schedule.is_prepared(tensor) || panels.any(|read| read.buffer == *tensor)
+    };
+    let apart = |tensor: &Name, index: &[Expr]| {
+        let moves = |axis: &&Name| index.iter().any(|e| e.uses(axis));
+        !in_panel(tensor) && axes.iter().filter(moves).any(|axis| !is_contiguous(index, axis))
+    };
+    let (reads, stored) = match block.reduction {
+        Some(_) => (block.update_reads(), false),
+        None => (block.final_reads(), apart(&block.output.name, &block.output_index)),
+    };
+    reads.iter().filter(|(tensor, index)| apart(&tensor.name, index)).count() as i64 + i64::from(stored)
 }
 
 impl<'b> Reads<'b> {

@@ -40,6 +40,13 @@ const MOST_ROUNDS: usize = 200;
 /// So many are enough where caches are emptied before each, which takes longer than most calls.
 const MOST_COLD_ROUNDS: usize = 20;
 
+/// Where few samples of one that is timed alone lie so far apart, more are taken: nobody took a core, and yet a machine that is shared, or
+/// has just given the process its memory, made some of them several times as long.
+const APART: f64 = 1.25;
+/// So many at the most, as long as they take no longer than this, in seconds.
+const STEADY_ROUNDS: usize = 8;
+const STEADY_SECONDS: f64 = 0.05;
+
 /// Samples that are not clean may take so many times as long as those that are take where nobody disturbs them, and some seconds more.
 const PATIENCE: f64 = 8.0;
 const PATIENCE_SECONDS: f64 = 0.5;
@@ -224,9 +231,12 @@ pub(super) fn run(
     }
     let eviction = (timing.cache == Cache::Cold).then(|| Eviction::new(threads));
     let most = if timing.cache == Cache::Cold { MOST_COLD_ROUNDS } else { MOST_ROUNDS };
+    let one = entries.len() == 1;
     let goes_on = |at: usize, samples: &[f64]| {
-        let is_short = || samples.iter().sum::<f64>() * (calls[at] as f64) < timing.seconds;
-        samples.len() < timing.rounds || samples.len() < most && is_short()
+        let took = || samples.iter().sum::<f64>() * calls[at] as f64;
+        samples.len() < timing.rounds
+            || samples.len() < most && took() < timing.seconds
+            || one && are_apart(samples) && took() < STEADY_SECONDS
     };
     by_turns(entries.len(), goes_on, |at| {
         if let Some(seconds) = entries[at].timed.take() {
@@ -235,6 +245,12 @@ pub(super) fn run(
         let is_warm = std::mem::replace(&mut is_warm, is_alone);
         entries[at].sample(&mut turns, calls[at], eviction.as_ref(), is_warm)
     })
+}
+
+/// Whether samples are few, and too far apart for their median to say much.
+fn are_apart(samples: &[f64]) -> bool {
+    let [least, most] = [f64::min, f64::max].map(|of| samples.iter().copied().reduce(of).unwrap_or_default());
+    (1..STEADY_ROUNDS).contains(&samples.len()) && most > APART * least
 }
 
 /// Waits until the threads of the last call sleep: some libraries' threads spin for a while, and would take the cores from the next
@@ -262,5 +278,12 @@ mod tests {
             assert!(calls.abs_diff(expected) <= 1 + expected / 10, "{seconds}: {calls}");
         }
         assert_eq!(calls_of(1e-3, |_| Err("hung")), Err("hung"));
+    }
+
+    #[test]
+    fn few_samples_that_differ_are_not_enough() {
+        assert!(!are_apart(&[]) && !are_apart(&[2.0]) && !are_apart(&[2.0, 2.4]));
+        assert!(are_apart(&[2.0, 2.6]) && are_apart(&[7.0, 1.0, 1.0, 1.0]));
+        assert!(!are_apart(&[[1.0, 7.0]; 4].concat()), "as many as are taken for that");
     }
 }

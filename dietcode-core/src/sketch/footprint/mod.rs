@@ -30,6 +30,7 @@ use crate::schedule::{
     CacheRead, Instruction, Level, MatrixUnit, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace,
 };
 use crate::sketch::Bounds;
+use crate::sketch::reads::gathered;
 
 /// What one split or fusion does to numbers of iterations, by the slots that hold them.
 #[derive(Debug)]
@@ -114,6 +115,8 @@ pub(crate) struct Footprint {
     pub(crate) pipeline: Option<Pipeline>,
     /// How many sets of registers hold what a thread multiplies.
     pub(crate) fragment_sets: Product,
+    /// How many operands of the innermost statement are taken element by element, [`gathered`].
+    pub(crate) gathered: i64,
     /// The type that is computed in.
     pub(crate) computes: DType,
     /// What it is for, if that is a GPU.
@@ -178,6 +181,7 @@ impl Footprint {
             grid,
             pipeline,
             fragment_sets,
+            gathered: gathered(&schedule),
             computes,
             device: bounds.target.cuda().copied(),
             lanes_of_register,

@@ -8,6 +8,7 @@
 //! | `grid`                  | cuda   | blocks at the largest workload instance         | along x                            | yes  |
 //! | `lanes`                 | cpu    | lanes of a vector                               | of a register                      |      |
 //! | `copies`                | both   | copies of the innermost statement, unrolled     | [`loops::most_copies`]             |      |
+//! | `gathered elements`     | cpu    | elements that these copies take one by one for lanes | [`loops::MOST_GATHERED`]      |      |
 //! | `vthreads`              | cuda   | parts of a thread                               | [`loops::MOST_VTHREADS`]           |      |
 //! | `innermost factor`      | cuda   | iterations of the longest loop that is unrolled | [`loops::MOST_INNERMOST`]          |      |
 //! | `threads`               | cuda   | threads of a block                              | of a block of the device           | yes  |
@@ -95,7 +96,7 @@ fn of_blocks(assignment: &Assignment<'_>, of_block: i64) -> i64 {
 
 /// The table; what is measured in no time stands in front.
 #[rustfmt::skip]
-static LIMITS: [Limit; 18] = [
+static LIMITS: [Limit; 19] = [
     row(("tile", "elements behind the longest extent", DRAWN),
         |_, _| Some(0), axes::bound_of_tile, axes::tile),
     row(("parts of a sum", "parts", DRAWN),
@@ -113,6 +114,9 @@ static LIMITS: [Limit; 18] = [
     row(("copies", "copies of the innermost statement", DRAWN),
         |target, _| Some(loops::most_copies(target)),
         |assignment| assignment.of_kinds(&loops::COPIED), |kernel| loops::of_kinds(kernel, &loops::COPIED)),
+    row(("gathered elements", "elements for lanes of vectors", DRAWN),
+        |target, _| target.cpu().map(|_| loops::MOST_GATHERED),
+        |assignment| assignment.footprint.gathered.saturating_mul(assignment.of_kinds(&loops::ELEMENTS)), loops::gathered),
     row(("vthreads", "parts of a thread", DRAWN),
         |target, _| target.cuda().map(|_| loops::MOST_VTHREADS),
         |assignment| assignment.of_kinds(&[ForKind::VThread]), |kernel| loops::of_kinds(kernel, &[ForKind::VThread])),
