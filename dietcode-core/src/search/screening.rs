@@ -15,7 +15,7 @@ const GIVEN_UP: f64 = 3.0;
 
 /// In seconds: a call that is shorter is timed in any case, which takes no longer than some of these. Its first calls take several times as
 /// long as others, for what they are the first to touch.
-const SHORT: f64 = 1e-3;
+const SHORT: f64 = 5e-3;
 
 /// Screens candidates.
 pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
