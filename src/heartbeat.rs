@@ -23,6 +23,9 @@ const PULSE: Duration = Duration::from_millis(500);
 /// What is under way for less than that is not worth a word.
 const WORTH_TELLING: Duration = Duration::from_secs(1);
 
+/// Between two lines that stand for a bar.
+const PAUSE: Duration = Duration::from_secs(5);
+
 /// When the last line was written to standard error.
 static LAST_LINE: Mutex<Option<Instant>> = Mutex::new(None);
 
@@ -60,8 +63,60 @@ pub fn tell(line: &str) {
     write(line, &mut lock(&LAST_LINE));
 }
 
-/// A bar with this template, where standard error is a terminal; below it stands what the process is at.
-pub fn bar(template: &str) -> Option<ProgressBar> {
+/// How far something has come: a bar where standard error is a terminal, now and then a line elsewhere. The bar is gone once this is
+/// dropped, so that an error's line is not written into it.
+pub struct Bar {
+    bar: Option<ProgressBar>,
+    last_line: Option<Instant>,
+}
+
+impl Bar {
+    /// One of this template; below it stands what the process is at.
+    pub fn new(template: &str) -> Bar {
+        Bar { bar: bar(template), last_line: None }
+    }
+
+    /// Sets the bar; false where there is none.
+    pub fn set(&self, prefix: &str, done: usize, of: usize, message: &str) -> bool {
+        let Some(bar) = &self.bar else { return false };
+        bar.set_prefix(prefix.to_owned());
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+        bar.set_message(message.to_owned());
+        true
+    }
+
+    /// A line instead of the bar, if it is due or the last one was long ago.
+    pub fn line(&mut self, is_due: bool, line: &str) {
+        if is_due || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) {
+            tell(line);
+            self.last_line = Some(Instant::now());
+        }
+    }
+
+    /// A sentence.
+    pub fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(printable(text)),
+            None => tell(text),
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn bar(template: &str) -> Option<ProgressBar> {
     std::io::stderr().is_terminal().then(|| {
         let bar = ProgressBar::new(0);
         let style = ProgressStyle::with_template(&format!("{template}\n{{doing}}"));

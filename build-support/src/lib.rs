@@ -38,6 +38,7 @@ mod cuda;
 mod emit;
 mod environment;
 mod gather;
+mod generated;
 mod modules;
 mod objects;
 mod pipeline;

@@ -1,14 +1,12 @@
 //! The way from sources to a linked library, as one function.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dietcode_core::codegen::TranslationUnit;
 use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::codegen::registry::{self, Decision};
 use dietcode_core::config::Config;
-use dietcode_core::dispatch::cuda::FOLDER;
 use dietcode_core::lower::{DUMP_IR, dump_folder};
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::{Error, Result};
@@ -18,6 +16,7 @@ use crate::choice;
 use crate::cuda::{self, Half};
 use crate::environment::{Environment, SKIP_NATIVE};
 use crate::gather::gather;
+use crate::generated::Generated;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::sources::{self, Found, Sources};
@@ -48,10 +47,11 @@ pub(crate) fn run(mut groups: Vec<Kernels>, environment: &Environment, report: &
     report.tell_untuned();
     let halves = cuda::halves(&kernels().collect::<Vec<_>>(), environment, report)?;
     plans.iter_mut().zip(halves).for_each(|(plan, half)| plan.complete(half));
-    gather(plans.iter().map(emit)).map(drop)?;
+    gather(plans.iter().map(Plan::write)).map(drop)?;
     let progress = Progress::new(environment.out_dir.join("dietcode-progress"));
-    compile(&plans, environment.jobs, &progress)?;
-    gather(plans.iter().map(|plan| join(plan, environment, report))).map(drop)?;
+    let outdated = plans.iter().flat_map(|plan| plan.generated.outdated(Some(&plan.machine))).collect();
+    objects::make(outdated, environment.jobs, &progress)?;
+    gather(plans.iter().map(|plan| plan.generated.join(environment, report))).map(drop)?;
     if let Some(set) = &set {
         let own = found.iter().filter(|kernel| kernel.group == set.group);
         set.build(&own.map(|kernel| kernel.def.clone()).collect::<Vec<_>>(), environment, &progress, report)?;
@@ -72,18 +72,13 @@ fn tell_macro(found: &[Found], files: &[PathBuf], environment: &Environment, rep
 /// Everything that is generated for one kernel.
 struct Plan<'a> {
     def: &'a KernelDef,
-    folder: PathBuf,
-    library: String,
     units: Vec<TranslationUnit>,
     /// Which of them serves which shape.
     decision: Decision,
-    /// (name, text) of the C files and what they include, once the CUDA half is there, which they list.
-    files: Vec<(String, String)>,
+    /// The files, once the CUDA half is there, which the C files list too.
+    generated: Generated,
     registry_rs: String,
-    toolchain: Toolchain,
-    target: CpuTarget,
-    /// The CUDA half, which is made when all plans are.
-    cuda: Half,
+    machine: (Toolchain, CpuTarget),
 }
 
 /// The compilers that were found, one for each `-march`.
@@ -127,95 +122,36 @@ fn plan<'a>(
 ) -> Result<Plan<'a>> {
     let def = &kernel.def;
     let march = group.march.as_deref().or(config.map(|config| config.cpu.march.as_str())).unwrap_or("native");
-    let (toolchain, target) = machines.get(march)?;
-    let winners = choice::choose(group, kernel, config, target, report);
-    let units = winners.units(def, &target.march)?;
+    let machine = machines.get(march)?;
+    let winners = choice::choose(group, kernel, config, &machine.1, report);
+    let units = winners.units(def, &machine.1.march)?;
     let library = archive::library(environment, &def.name);
     let registry_rs = registry::registry_rs(&def.name, def.source_hash(), &units, &def.shape_vars, &winners.decision);
-    Ok(Plan {
-        folder: environment.folder(&def.name),
-        registry_rs: registry_rs + &registry::library_rs(&library),
-        library,
-        def,
-        units,
-        decision: winners.decision,
-        files: Vec::new(),
-        toolchain: toolchain.clone(),
-        target: target.clone(),
-        cuda: Half::default(),
-    })
+    let registry_rs = registry_rs + &registry::library_rs(&library);
+    let folder = environment.folder(&def.name);
+    let generated = Generated { folder, library, cpu: Vec::new(), cuda: Vec::new(), host: None };
+    Ok(Plan { def, units, decision: winners.decision, generated, registry_rs, machine: machine.clone() })
 }
 
 impl Plan<'_> {
     /// Takes in the CUDA half.
     fn complete(&mut self, cuda: Half) {
         let units: Vec<&CudaUnit> = cuda.units.iter().collect();
-        self.files = registry::files(self.def, Some((&self.units, &self.decision)), (&units, &cuda.decisions));
-        self.cuda = cuda;
+        self.generated.cpu = registry::files(self.def, Some((&self.units, &self.decision)), (&units, &cuda.decisions));
+        self.generated.cuda = cuda.files;
+        self.generated.host = cuda.host;
+        self.registry_rs.push_str(&cuda.registry);
     }
 
-    /// Where the files of the CUDA half stand.
-    fn cuda_folder(&self) -> PathBuf {
-        self.folder.join(FOLDER)
+    fn write(&self) -> Result<()> {
+        self.generated.write()?;
+        emit::write(&self.generated.folder.join("registry.rs"), &self.registry_rs)
     }
-
-    /// The objects of both halves, without `.o`, relative to the kernel's folder.
-    fn stems(&self) -> Vec<String> {
-        let host = self.cuda.host.iter().flat_map(|(stems, _)| stems).map(|stem| format!("{FOLDER}/{stem}"));
-        objects::sources(&self.files).map(str::to_owned).chain(host).collect()
-    }
-}
-
-fn emit(plan: &Plan<'_>) -> Result<()> {
-    let mut keep: BTreeSet<String> = plan.files.iter().map(|(name, _)| name.clone()).collect();
-    for stem in objects::sources(&plan.files) {
-        keep.extend([format!("{stem}.o"), objects::key_name(stem)]);
-    }
-    let library = [archive::file_name(&plan.library), archive::key_name(&plan.library)];
-    keep.extend(["registry.rs".to_owned(), FOLDER.to_owned()].into_iter().chain(library));
-    emit::keep_only(&plan.folder, &keep)?;
-    for (name, text) in &plan.files {
-        emit::write(&plan.folder.join(name), text)?;
-    }
-    emit_cuda(plan)?;
-    emit::write(&plan.folder.join("registry.rs"), plan.registry_rs.clone() + &plan.cuda.registry)
-}
-
-fn emit_cuda(plan: &Plan<'_>) -> Result<()> {
-    let first_part = |name: &str| name.split('/').next().unwrap_or(name).to_owned();
-    let mut keep: BTreeSet<String> = plan.cuda.files.iter().map(|(name, _)| first_part(name)).collect();
-    for stem in plan.cuda.host.iter().flat_map(|(stems, _)| stems) {
-        keep.extend([format!("{stem}.o"), objects::key_name(stem)]);
-    }
-    let folder = plan.cuda_folder();
-    emit::keep_only(&folder, &keep)?;
-    plan.cuda.files.iter().try_for_each(|(name, contents)| emit::write(&folder.join(name), contents))
-}
-
-fn compile(plans: &[Plan<'_>], at_once: usize, progress: &Progress) -> Result<(), Vec<Error>> {
-    let mut jobs = Vec::new();
-    for plan in plans {
-        let mut outdated = objects::outdated(&plan.folder, &plan.files, &plan.toolchain, &plan.target);
-        if let Some((stems, compiler)) = &plan.cuda.host {
-            outdated.extend(objects::outdated_host(&plan.cuda_folder(), &plan.cuda.files, stems, compiler));
-        }
-        if !outdated.is_empty() {
-            // A library that is not there is made, however this run ends.
-            drop(fs::remove_file(plan.folder.join(archive::file_name(&plan.library))));
-        }
-        jobs.extend(outdated);
-    }
-    objects::make(jobs, at_once, progress)
-}
-
-fn join(plan: &Plan<'_>, environment: &Environment, report: &mut Report) -> Result<()> {
-    archive::join(environment, &plan.folder, &plan.library, &plan.stems())?;
-    report.search_in(&plan.folder);
-    Ok(())
 }
 
 /// Removes the folders of kernels that are no longer there.
 fn forget_others(environment: &Environment, plans: &[Plan<'_>]) -> Result<()> {
-    let folder_name = |plan: &Plan<'_>| plan.folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let folder_name =
+        |plan: &Plan<'_>| plan.generated.folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     emit::keep_only(&environment.folder(""), &plans.iter().filter_map(folder_name).collect())
 }

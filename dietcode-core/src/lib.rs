@@ -56,6 +56,8 @@
 //!
 //! `abi` is what generated code and the runtime agree on. `ARCHITECTURE.md` in the repository says how the modules meet.
 pub mod abi;
+#[cfg(any(feature = "compiler", feature = "runtime"))]
+mod named;
 pub mod cpu_features;
 mod error;
 pub mod message;

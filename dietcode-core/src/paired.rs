@@ -21,10 +21,10 @@
 //! Ends above +2% are a certain win, below −2% a certain loss. Where the upper end leaves no room for a win, or no look is left, both
 //! are *equal*: a holder that cannot lose any more need not be shown to win.
 
-use std::fmt;
-
 #[cfg(feature = "compiler")]
 use serde::{Deserialize, Serialize};
+
+use crate::named::named;
 
 /// After so many pairs one looks.
 pub const LOOKS: [usize; 4] = [8, 16, 32, 64];
@@ -35,28 +35,18 @@ const ERROR: f64 = 0.01;
 /// Less than that makes no difference: the logarithm of a ratio.
 const EQUAL: f64 = 0.02;
 
-/// What is known of one that was compared with another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "compiler", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
-pub enum Verdict {
-    /// It is faster by more than 2%.
-    Wins,
-    /// It is slower by more than 2%, or fails.
-    Loses,
-    /// It is not faster by more than 2%, or that could not be told with 64 pairs, of which each may be the mean of several settings'.
-    Equal,
-    /// Others took the cores too often.
-    Unknown,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Wins => "wins",
-            Verdict::Loses => "loses",
-            Verdict::Equal => "equal",
-            Verdict::Unknown => "unknown",
-        })
+named! {
+    /// What is known of one that was compared with another.
+    #[cfg_attr(feature = "compiler", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
+    pub enum Verdict {
+        /// It is faster by more than 2%.
+        Wins = "wins",
+        /// It is slower by more than 2%, or fails.
+        Loses = "loses",
+        /// It is not faster by more than 2%, or that could not be told with 64 pairs, of which each may be the mean of several settings'.
+        Equal = "equal",
+        /// Others took the cores too often.
+        Unknown = "unknown",
     }
 }
 

@@ -94,11 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut progress = Progress::new(f64::MAX);
     let mut harness = setup.harness(arguments.seed)?;
-    let winners = Winners::load(&setup.config, &setup.def, &setup.program, harness.cpu()).unwrap_or_else(|miss| {
-        progress.say(&format!("warning: measuring the default micro-kernel: {miss}"));
-        Winners::default_for(&setup.program, harness.cpu())
-    });
-    winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
+    let winners = setup.winners(harness.cpu(), "measuring the default micro-kernel");
     if let Some(count) = arguments.regret {
         return regret::run(arguments, &setup, &mut harness, &winners, count as usize);
     }

@@ -7,13 +7,12 @@ use dietcode::core::codegen::cuda::CudaUnit;
 use dietcode::core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
 use dietcode::core::codegen::registry::{self, Capability, Decision};
 use dietcode::core::config::ConfigFile;
-use dietcode::core::dispatch::Winners;
 use dietcode::core::dispatch::cuda::FOLDER;
 use dietcode::core::machine::CpuTarget;
 use dietcode::{Error, Result};
 
 use super::setup::Setup;
-use super::{cuda, print, tell};
+use super::{cuda, print};
 
 /// Writes the files that a build script would generate and compile: a C file for each micro-kernel, the registry that
 /// joins them, and the dispatcher in Rust and in C; for CUDA a folder with a .cu file for each micro-kernel, and why these were chosen. Of a
@@ -105,7 +104,7 @@ fn registry_files(
     listed: (&[&CudaUnit], &[(Capability, Decision)]),
     cuda: &str,
 ) -> Result<Vec<(String, String)>> {
-    let Setup { config, def, program, .. } = setup;
+    let Setup { config, def, .. } = setup;
     if !cpu {
         let skipped =
             registry::skipped_registry_rs(&def.name, "its micro-kernels for the CPU are not among these files");
@@ -114,11 +113,7 @@ fn registry_files(
         return Ok(files);
     }
     let target = CpuTarget::detect(&config.cpu.march)?;
-    let winners = Winners::load(config, def, program, &target).unwrap_or_else(|miss| {
-        tell(&format!("warning: emitting the default micro-kernel: {miss}"));
-        Winners::default_for(program, &target)
-    });
-    winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
+    let winners = setup.winners(&target, "emitting the default micro-kernel");
     let units = winners.units(def, &target.march)?;
     let mut files = registry::files(def, Some((&units, &winners.decision)), listed);
     let dispatcher = registry::registry_rs(&def.name, def.source_hash(), &units, &def.shape_vars, &winners.decision);

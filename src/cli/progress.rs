@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use dietcode::core::message::printable;
 use dietcode::core::search::{Event, Phase, Status, WorkloadInstance};
-use dietcode::heartbeat::{Heartbeat, bar, tell};
-use indicatif::ProgressBar;
+use dietcode::heartbeat::{Bar, Heartbeat, tell};
 
 use super::setup::wkl_text;
 use super::table::gflops;
 
 /// Shows the events of a search on standard error.
 pub(crate) struct Progress {
-    bar: Option<ProgressBar>,
+    bar: Bar,
     /// Until it has its bar or its last line.
     _heartbeat: Heartbeat,
     /// The kernels with their instances.
@@ -22,7 +20,6 @@ pub(crate) struct Progress {
     entered: Option<(String, Phase, usize)>,
     start: Instant,
     budget: Duration,
-    last_line: Option<Instant>,
 }
 
 /// A column of what is shown.
@@ -32,32 +29,20 @@ struct Instance {
     blas: Option<f64>,
 }
 
-/// Between two lines, where there is no terminal.
-const PAUSE: Duration = Duration::from_secs(5);
-
 /// Longer budgets are none.
 const UNLIMITED: Duration = Duration::from_secs(10 * 86_400);
-
-/// An error's line is not written into the bar.
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.finish();
-    }
-}
 
 impl Progress {
     /// For a search that has so long.
     pub(crate) fn new(seconds: f64) -> Progress {
-        let bar = bar("{prefix:<10} [{wide_bar:.cyan/blue}] {pos}/{len}\n{msg}");
         let budget = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         Progress {
-            bar,
+            bar: Bar::new("{prefix:<10} [{wide_bar:.cyan/blue}] {pos}/{len}\n{msg}"),
             _heartbeat: Heartbeat::start(),
             kernels: BTreeMap::new(),
             entered: None,
             start: Instant::now(),
             budget,
-            last_line: None,
         }
     }
 
@@ -80,41 +65,26 @@ impl Progress {
 
     /// Shows how many instances have been compared with the baselines.
     pub(crate) fn compared(&mut self, done: usize, of: usize) {
-        if !self.set_bar("comparing", done, of, "measured beside the baselines") {
+        if !self.bar.set("comparing", done, of, "measured beside the baselines") {
             tell(&format!("comparing: {done} of {of} measured beside the baselines"));
         }
     }
 
     /// Shows how many of something were done.
     pub(crate) fn count(&self, what: &str, done: usize, of: usize) {
-        if !self.set_bar(what, done, of, "micro-kernels") && (done == of || done.is_multiple_of(50)) {
+        if !self.bar.set(what, done, of, "micro-kernels") && (done == of || done.is_multiple_of(50)) {
             tell(&format!("{what}: {done} of {of} micro-kernels"));
         }
     }
 
-    /// Sets the bar, if there is one.
-    fn set_bar(&self, prefix: &str, done: usize, of: usize, message: &str) -> bool {
-        let Some(bar) = &self.bar else { return false };
-        bar.set_prefix(prefix.to_owned());
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-        bar.set_message(message.to_owned());
-        true
-    }
-
     /// A sentence.
     pub(crate) fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(printable(text)),
-            None => tell(text),
-        }
+        self.bar.say(text);
     }
 
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.bar.finish();
     }
 
     fn step(&mut self, status: &Status) {
@@ -126,13 +96,10 @@ impl Progress {
         let is_new = std::mem::replace(&mut self.entered, entered.clone()) != entered;
         let message = [self.counts(status), self.bests(status)].concat().join(", ");
         let of = status.of.unwrap_or(status.done);
-        if self.set_bar(&phase, status.done, of, &format!("{}: {message}", status.kernel)) {
-            return;
-        }
-        if is_new || status.of == Some(status.done) || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) {
+        if !self.bar.set(&phase, status.done, of, &format!("{}: {message}", status.kernel)) {
             let of = status.of.map_or_else(String::new, |of| format!(" of {of}"));
-            tell(&format!("{}, {phase}: {}{of} {what}, {message}", status.kernel, status.done));
-            self.last_line = Some(Instant::now());
+            let line = format!("{}, {phase}: {}{of} {what}, {message}", status.kernel, status.done);
+            self.bar.line(is_new || status.of == Some(status.done), &line);
         }
     }
 

@@ -18,6 +18,7 @@ use dietcode::tuning::worker_command;
 use dietcode::{Error, Result};
 
 use super::target::Target;
+use super::tell;
 
 /// A config with the kernel that it names.
 pub(crate) struct Setup {
@@ -62,6 +63,17 @@ impl Setup {
         };
         let found = found.map_err(|miss| Error::unavailable(miss.to_string()))?;
         Ok(found.expect("winners that were loaded are of a tuned file"))
+    }
+
+    /// The micro-kernels that a build selects: those of the tuned file, else, with a warning that says what is done with them, those that
+    /// run where nothing was tuned.
+    pub(crate) fn winners(&self, cpu: &CpuTarget, what: &str) -> Winners {
+        let winners = Winners::load(&self.config, &self.def, &self.program, cpu).unwrap_or_else(|miss| {
+            tell(&format!("warning: {what}: {miss}"));
+            Winners::default_for(&self.program, cpu)
+        });
+        winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
+        winners
     }
 
     /// A measurement harness for the kernel, measuring in processes of this same binary.

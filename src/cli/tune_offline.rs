@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dietcode::core::dispatch::Winners;
 use dietcode::core::machine::{CpuTarget, Toolchain};
 use dietcode::core::measure::{Builder, LoadedKernel};
 use dietcode::core::runtime::tunable::tuning::Settings;
@@ -97,15 +96,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// What a build makes of a config, in this process.
 fn load(setup: &Setup) -> Result<LoadedKernel> {
-    let Setup { config, def, program, .. } = setup;
-    let toolchain = Toolchain::find(&config.cpu.march)?;
+    let toolchain = Toolchain::find(&setup.config.cpu.march)?;
     let target = CpuTarget::of(&toolchain);
-    let winners = Winners::load(config, def, program, &target).unwrap_or_else(|miss| {
-        tell(&format!("warning: the default micro-kernels are tried: {miss}"));
-        Winners::default_for(program, &target)
-    });
-    let units = winners.units(def, &target.march)?;
-    LoadedKernel::load(&Builder::new(toolchain, COMPILE_LIMIT)?, def, &units, &winners.decision)
+    let winners = setup.winners(&target, "the default micro-kernels are tried");
+    let units = winners.units(&setup.def, &target.march)?;
+    LoadedKernel::load(&Builder::new(toolchain, COMPILE_LIMIT)?, &setup.def, &units, &winners.decision)
 }
 
 /// Tunes one key: what is chosen, or none where its candidates are not those of the config.

@@ -23,10 +23,10 @@ use dietcode_syntax::{KernelDef, ShapeVar, mangle};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::cuda::micro_kernels;
-pub use self::cuda::{Capability, CudaEntry, CudaLaunchEntry, cuda_rs, skipped_cuda_rs};
+pub use self::cuda::{Capability, CudaEntry, cuda_rs, skipped_cuda_rs};
 pub use self::dispatch::{DispatchFn, dispatcher};
 use self::dispatch::{dispatch_h, local, used, write_decision};
-pub(super) use self::list::{Group, List};
+pub(super) use self::list::{Group, List, push};
 use super::TranslationUnit;
 use super::cuda::CudaUnit;
 use super::quantity::{Language, Quantity};

@@ -1,42 +1,28 @@
 //! Settings that are one of a few names, the same in configs and on the command line.
 
-use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::reader::Node;
 use crate::Result;
+use crate::named::named;
 
 /// An enumeration whose variants have names.
 macro_rules! choice {
     ($(#[$doc:meta])* $choice:ident { $($(#[$of:meta])* $variant:ident = $name:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum $choice {
-            $($(#[$of])* #[serde(rename = $name)] $variant,)+
+        named! {
+            $(#[$doc])*
+            #[derive(Default, Serialize, Deserialize)]
+            pub enum $choice {
+                $($(#[$of])* #[serde(rename = $name)] $variant = $name,)+
+            }
         }
 
         impl $choice {
-            /// All of them.
-            pub const ALL: &[$choice] = &[$($choice::$variant),+];
-
-            /// Its name in configs and on the command line.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $($choice::$variant => $name,)+
-                }
-            }
-
             pub(super) fn read(node: &Node<'_>) -> Result<$choice> {
                 let expected = format!("one of {}", [$(concat!("\"", $name, "\"")),+].join(", "));
                 node.string(&expected)?.parse().map_err(|_| node.expected(&expected))
-            }
-        }
-
-        impl Display for $choice {
-            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
             }
         }
 
@@ -44,7 +30,7 @@ macro_rules! choice {
             type Err = String;
 
             fn from_str(text: &str) -> Result<$choice, String> {
-                let found = $choice::ALL.iter().copied().find(|choice| choice.name() == text);
+                let found = $choice::ALL.into_iter().find(|choice| choice.name() == text);
                 found.ok_or_else(|| format!("found `{text}`, expected one of {}", [$($name),+].join(", ")))
             }
         }

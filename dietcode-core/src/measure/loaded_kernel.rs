@@ -3,15 +3,16 @@
 
 use std::cell::Cell;
 
-use dietcode_syntax::{self as syntax, KernelDef, Role, bounds};
+use dietcode_syntax::{self as syntax, DType, KernelDef, Role, bounds};
 
 use super::{Builder, Failure};
 use crate::codegen::TranslationUnit;
 use crate::codegen::registry::{Decision, DispatchFn, dispatcher};
 use crate::runtime::cuda::CudaTableSource;
+use crate::runtime::element::of_element;
 use crate::runtime::tunable::KernelOp;
 use crate::runtime::{
-    Affine, Bound, DType, Kernel, Param, PreparedLayout, ShapeVar, Signature, SignatureLoop, TableSource,
+    Affine, Bound, Element, Kernel, Param, PreparedLayout, ShapeVar, Signature, SignatureLoop, TableSource,
 };
 use crate::{Error, Result, abi};
 
@@ -108,15 +109,7 @@ fn signature(def: &KernelDef) -> Signature {
         def.shape_vars.iter().map(|var| ShapeVar { name: text(&var.name), param: var.param, dim: var.dim });
     let params = def.params.iter().map(|param| Param {
         name: text(&param.name),
-        dtype: match param.dtype {
-            syntax::DType::F32 => DType::F32,
-            syntax::DType::F16 => DType::F16,
-            syntax::DType::BF16 => DType::BF16,
-            syntax::DType::F64 => DType::F64,
-            syntax::DType::U8 => DType::U8,
-            syntax::DType::I8 => DType::I8,
-            syntax::DType::I32 => DType::I32,
-        },
+        dtype: of_element!(DType, param.dtype, T => T::DTYPE),
         dims: param.dims.iter().map(affine).collect::<Vec<_>>().leak(),
         mutable: param.mutable,
     });

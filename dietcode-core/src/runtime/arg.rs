@@ -221,42 +221,6 @@ impl<'a, T: Element> TryFrom<Arg<'a>> for TensorMut<'a, T> {
     }
 }
 
-impl TryFrom<Arg<'_>> for f32 {
-    type Error = Error;
-
-    /// The scalar, if it is one of that type.
-    fn try_from(arg: Arg<'_>) -> Result<f32> {
-        match arg.scalar() {
-            Some(Scalar::F32(scalar)) => Ok(scalar),
-            _ => Err(Error::input(format!("{arg:?} is no scalar of f32"))),
-        }
-    }
-}
-
-impl TryFrom<Arg<'_>> for f64 {
-    type Error = Error;
-
-    /// The scalar, if it is one of that type.
-    fn try_from(arg: Arg<'_>) -> Result<f64> {
-        match arg.scalar() {
-            Some(Scalar::F64(scalar)) => Ok(scalar),
-            _ => Err(Error::input(format!("{arg:?} is no scalar of f64"))),
-        }
-    }
-}
-
-impl TryFrom<Arg<'_>> for i32 {
-    type Error = Error;
-
-    /// The scalar, if it is one of that type.
-    fn try_from(arg: Arg<'_>) -> Result<i32> {
-        match arg.scalar() {
-            Some(Scalar::I32(scalar)) => Ok(scalar),
-            _ => Err(Error::input(format!("{arg:?} is no scalar of i32"))),
-        }
-    }
-}
-
 /// What a launch on a device hands over, and what views of device memory, arguments of a known element type, are made of.
 #[cfg(feature = "cuda")]
 impl<'a> Arg<'a> {
@@ -306,23 +270,30 @@ impl<'a, T: Element> From<TensorMut<'a, T>> for Arg<'a> {
     }
 }
 
-impl From<f32> for Arg<'_> {
-    fn from(scalar: f32) -> Self {
-        Arg::of_scalar(DType::F32, Scalar::F32(scalar))
-    }
+/// Scalars, by the types that nests compute in.
+macro_rules! scalars {
+    ($($DType:ident $T:ident)*) => {$(
+        impl From<$T> for Arg<'_> {
+            fn from(scalar: $T) -> Self {
+                Arg::of_scalar(DType::$DType, Scalar::$DType(scalar))
+            }
+        }
+
+        impl TryFrom<Arg<'_>> for $T {
+            type Error = Error;
+
+            /// The scalar, if it is one of that type.
+            fn try_from(arg: Arg<'_>) -> Result<$T> {
+                match arg.scalar() {
+                    Some(Scalar::$DType(scalar)) => Ok(scalar),
+                    _ => Err(Error::input(format!("{arg:?} is no scalar of {}", DType::$DType))),
+                }
+            }
+        }
+    )*};
 }
 
-impl From<f64> for Arg<'_> {
-    fn from(scalar: f64) -> Self {
-        Arg::of_scalar(DType::F64, Scalar::F64(scalar))
-    }
-}
-
-impl From<i32> for Arg<'_> {
-    fn from(scalar: i32) -> Self {
-        Arg::of_scalar(DType::I32, Scalar::I32(scalar))
-    }
-}
+scalars!(F32 f32 F64 f64 I32 i32);
 
 impl fmt::Debug for Arg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -60,23 +60,17 @@ pub trait Fixed: Send + Sync {
     fn arg(&self) -> Arg<'_>;
 }
 
-impl Fixed for f32 {
-    fn arg(&self) -> Arg<'_> {
-        Arg::from(*self)
-    }
+macro_rules! fixed {
+    ($($T:ident)*) => {$(
+        impl Fixed for $T {
+            fn arg(&self) -> Arg<'_> {
+                Arg::from(*self)
+            }
+        }
+    )*};
 }
 
-impl Fixed for f64 {
-    fn arg(&self) -> Arg<'_> {
-        Arg::from(*self)
-    }
-}
-
-impl Fixed for i32 {
-    fn arg(&self) -> Arg<'_> {
-        Arg::from(*self)
-    }
-}
+fixed!(f32 f64 i32);
 
 impl<T: Element> Fixed for Prepared<T> {
     fn arg(&self) -> Arg<'_> {
@@ -259,6 +253,24 @@ trait Storage: BackendStorage<Device: BackendDevice<Storage = Self>> {
     fn output(&mut self, start: usize, layout: layout::Layout) -> Result<Option<Arg<'_>>>;
 }
 
+/// An expression of the elements, of whichever type kernels have too; none for others.
+macro_rules! stored {
+    ($Storage:ident, $storage:expr, $data:ident => $arg:expr) => {
+        match $storage {
+            $Storage::F32($data) => $arg,
+            $Storage::F16($data) => $arg,
+            $Storage::BF16($data) => $arg,
+            $Storage::F64($data) => $arg,
+            $Storage::U8($data) => $arg,
+            $Storage::I32($data) => $arg,
+            _ => Ok(None),
+        }
+    };
+}
+
+#[cfg(feature = "candle-cuda")]
+use stored;
+
 impl Storage for CpuStorage {
     fn input(&self, start: usize, layout: layout::Layout) -> Result<Option<Arg<'_>>> {
         fn arg<T: Element>(data: &[T], start: usize, layout: layout::Layout) -> Result<Option<Arg<'_>>> {
@@ -266,15 +278,7 @@ impl Storage for CpuStorage {
             layout.check_holds(data.len())?;
             Ok(Some(TensorRef::from_layout(data.as_ptr(), layout).into()))
         }
-        match self {
-            CpuStorage::F32(data) => arg(data, start, layout),
-            CpuStorage::F16(data) => arg(data, start, layout),
-            CpuStorage::BF16(data) => arg(data, start, layout),
-            CpuStorage::F64(data) => arg(data, start, layout),
-            CpuStorage::U8(data) => arg(data, start, layout),
-            CpuStorage::I32(data) => arg(data, start, layout),
-            _ => Ok(None),
-        }
+        stored!(CpuStorage, self, data => arg(data, start, layout))
     }
 
     fn output(&mut self, start: usize, layout: layout::Layout) -> Result<Option<Arg<'_>>> {
@@ -283,15 +287,7 @@ impl Storage for CpuStorage {
             layout.check_holds(data.len())?;
             Ok(Some(TensorMut::from_layout(data.as_mut_ptr(), layout).into()))
         }
-        match self {
-            CpuStorage::F32(data) => arg(data, start, layout),
-            CpuStorage::F16(data) => arg(data, start, layout),
-            CpuStorage::BF16(data) => arg(data, start, layout),
-            CpuStorage::F64(data) => arg(data, start, layout),
-            CpuStorage::U8(data) => arg(data, start, layout),
-            CpuStorage::I32(data) => arg(data, start, layout),
-            _ => Ok(None),
-        }
+        stored!(CpuStorage, self, data => arg(data, start, layout))
     }
 }
 

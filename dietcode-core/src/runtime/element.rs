@@ -24,34 +24,9 @@ pub enum DType {
 }
 
 impl DType {
-    /// The size of an element.
-    pub const fn bytes(self) -> usize {
-        match self {
-            DType::F32 | DType::I32 => 4,
-            DType::F16 | DType::BF16 => 2,
-            DType::F64 => 8,
-            DType::U8 | DType::I8 => 1,
-        }
-    }
-
     /// Whether its numbers are integers.
     pub const fn is_integer(self) -> bool {
         matches!(self, DType::U8 | DType::I8 | DType::I32)
-    }
-}
-
-impl fmt::Display for DType {
-    /// The name of the Rust type.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DType::F32 => "f32",
-            DType::F16 => "f16",
-            DType::BF16 => "bf16",
-            DType::F64 => "f64",
-            DType::U8 => "u8",
-            DType::I8 => "i8",
-            DType::I32 => "i32",
-        })
     }
 }
 
@@ -61,45 +36,91 @@ pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     const DTYPE: DType;
 }
 
-impl Element for f32 {
-    const DTYPE: DType = DType::F32;
+/// Each element type with the Rust type that it is, and how a number is rounded to that.
+macro_rules! elements {
+    ($($DType:ident $T:ident $of:expr;)+) => {
+        impl DType {
+            /// The size of an element.
+            pub const fn bytes(self) -> usize {
+                match self {
+                    $(DType::$DType => size_of::<$T>(),)+
+                }
+            }
+        }
+
+        impl fmt::Display for DType {
+            /// The name of the Rust type.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(DType::$DType => stringify!($T),)+
+                })
+            }
+        }
+
+        $(
+            impl Element for $T {
+                const DTYPE: DType = DType::$DType;
+            }
+
+            impl sealed::Sealed for $T {
+                fn of(value: f64) -> Self {
+                    $of(value)
+                }
+
+                fn value(self) -> f64 {
+                    self.into()
+                }
+            }
+        )+
+    };
 }
 
-impl Element for f16 {
-    const DTYPE: DType = DType::F16;
+elements! {
+    F32 f32 |value| value as f32;
+    F16 f16 f16::from_f64;
+    BF16 bf16 bf16::from_f64;
+    F64 f64 |value| value;
+    U8 u8 |value| value as u8;
+    I8 i8 |value| value as i8;
+    I32 i32 |value| value as i32;
 }
 
-impl Element for bf16 {
-    const DTYPE: DType = DType::BF16;
+/// An expression in which a name stands for the Rust type of an element type, which is a value of this module's enumeration or of the front
+/// end's.
+macro_rules! of_element {
+    ($DType:ident, $dtype:expr, $T:ident => $e:expr) => {
+        match $dtype {
+            $DType::F32 => $crate::runtime::element::of_element!(f32, $T => $e),
+            $DType::F16 => $crate::runtime::element::of_element!(::half::f16, $T => $e),
+            $DType::BF16 => $crate::runtime::element::of_element!(::half::bf16, $T => $e),
+            $DType::F64 => $crate::runtime::element::of_element!(f64, $T => $e),
+            $DType::U8 => $crate::runtime::element::of_element!(u8, $T => $e),
+            $DType::I8 => $crate::runtime::element::of_element!(i8, $T => $e),
+            $DType::I32 => $crate::runtime::element::of_element!(i32, $T => $e),
+        }
+    };
+    ($type:ty, $T:ident => $e:expr) => {{
+        type $T = $type;
+        $e
+    }};
 }
 
-impl Element for f64 {
-    const DTYPE: DType = DType::F64;
-}
+pub(crate) use of_element;
 
-impl Element for u8 {
-    const DTYPE: DType = DType::U8;
-}
-
-impl Element for i8 {
-    const DTYPE: DType = DType::I8;
-}
-
-impl Element for i32 {
-    const DTYPE: DType = DType::I32;
-}
-
-mod sealed {
-    #[cfg(not(feature = "cuda"))]
-    pub trait Sealed {}
+pub(crate) mod sealed {
     /// The driver has to know the type too, to copy it to a device.
     #[cfg(feature = "cuda")]
-    pub trait Sealed: cudarc::driver::DeviceRepr {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-    impl Sealed for u8 {}
-    impl Sealed for i8 {}
-    impl Sealed for i32 {}
-    impl Sealed for half::f16 {}
-    impl Sealed for half::bf16 {}
+    use cudarc::driver::DeviceRepr;
+
+    #[cfg(not(feature = "cuda"))]
+    pub trait DeviceRepr {}
+    #[cfg(not(feature = "cuda"))]
+    impl<T> DeviceRepr for T {}
+
+    pub trait Sealed: DeviceRepr {
+        /// The nearest element to a number.
+        fn of(value: f64) -> Self;
+
+        fn value(self) -> f64;
+    }
 }

@@ -12,7 +12,7 @@ mod bind;
 pub mod candle;
 mod constant;
 pub mod cuda;
-mod element;
+pub(crate) mod element;
 pub mod exported;
 pub mod function;
 mod helpers;

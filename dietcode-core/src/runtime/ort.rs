@@ -12,15 +12,14 @@
 //! before the kernel writes it. What is wrong with a call is the error of any call of the kernel, as ONNX Runtime's. What is laid out
 //! before calls is no tensor of a model's, so that kernels with prepared operands are refused.
 
-use half::{bf16, f16};
 use ort::operator::{
     ComputeContext, Kernel as OrtKernel, KernelContext, Operator as OrtOperator, OperatorDomain, OperatorInput,
     OperatorOutput,
 };
-use ort::value::{DynValue, PrimitiveTensorElementType, TensorElementType, ValueRefMut};
+use ort::value::{DynValue, IntoTensorElementType, PrimitiveTensorElementType, TensorElementType, ValueRefMut};
 
 use super::arg::Arg;
-use super::element::{DType, Element};
+use super::element::{DType, Element, of_element};
 use super::kernel::Kernel;
 use super::layout::Layout;
 use super::signature::Param;
@@ -119,15 +118,7 @@ impl OrtKernel for Node {
                         _ => Arg::from(*scalar as f32),
                     })
                 }),
-                false => tensors.next().map(|tensor| match param.dtype {
-                    DType::F32 => input::<f32>(tensor),
-                    DType::F16 => input::<f16>(tensor),
-                    DType::BF16 => input::<bf16>(tensor),
-                    DType::F64 => input::<f64>(tensor),
-                    DType::U8 => input::<u8>(tensor),
-                    DType::I8 => input::<i8>(tensor),
-                    DType::I32 => input::<i32>(tensor),
-                }),
+                false => tensors.next().map(|tensor| of_element!(DType, param.dtype, T => input::<T>(tensor))),
             };
             args.push(arg.ok_or_else(|| signature.error(&format!("the node has no input `{}`", param.name)))??);
         }
@@ -136,15 +127,8 @@ impl OrtKernel for Node {
         Layout::row_major(&extents)?;
         let shape: Vec<i64> = extents.iter().map(|extent| *extent as i64).collect();
         let mut made = context.output(0, shape)?.ok_or_else(|| signature.error("the node has no output"))?;
-        let arg = match signature.params[self.output].dtype {
-            DType::F32 => output::<f32>(&mut made, &extents)?,
-            DType::F16 => output::<f16>(&mut made, &extents)?,
-            DType::BF16 => output::<bf16>(&mut made, &extents)?,
-            DType::F64 => output::<f64>(&mut made, &extents)?,
-            DType::U8 => output::<u8>(&mut made, &extents)?,
-            DType::I8 => output::<i8>(&mut made, &extents)?,
-            DType::I32 => output::<i32>(&mut made, &extents)?,
-        };
+        let dtype = signature.params[self.output].dtype;
+        let arg = of_element!(DType, dtype, T => output::<T>(&mut made, &extents)?);
         args.insert(self.output, arg);
         Ok(self.kernel.call(&mut args)?)
     }
@@ -166,15 +150,7 @@ fn output<'a, T: Element + PrimitiveTensorElementType>(
 }
 
 fn of(dtype: DType) -> TensorElementType {
-    match dtype {
-        DType::F32 => TensorElementType::Float32,
-        DType::F16 => TensorElementType::Float16,
-        DType::BF16 => TensorElementType::Bfloat16,
-        DType::F64 => TensorElementType::Float64,
-        DType::U8 => TensorElementType::Uint8,
-        DType::I8 => TensorElementType::Int8,
-        DType::I32 => TensorElementType::Int32,
-    }
+    of_element!(DType, dtype, T => T::into_tensor_element_type())
 }
 
 impl From<Error> for ort::Error {

@@ -32,13 +32,7 @@ impl Schedule {
             if &*read.name != buffer || read.scope != Scope::Global {
                 continue;
             }
-            let what = match staging {
-                Staging::Always => "panel",
-                Staging::Edge => "view",
-                Staging::Registers(_) => "held",
-                Staging::Shared(_) => "shared",
-            };
-            let name = self.fresh_name(&format!("{buffer}_{what}"));
+            let name = self.fresh_name(&staging.name_of(buffer));
             names.push(name.clone());
             self.cache_reads.push(CacheRead { name, buffer: read.name.clone(), index, staging, pad: 0, depth: None });
         }

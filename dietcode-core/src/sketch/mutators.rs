@@ -18,49 +18,27 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-/// What leads from a trace to one nearby.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mutator {
-    /// Sizes of tiles.
-    TileSize,
-    /// Where a panel is filled.
-    ComputeLocation,
-    /// Blocks that share a sum.
-    SplitK,
-    /// Along which axes threads lie.
-    ThreadBinding,
-    /// How much is unrolled.
-    Unroll,
-    /// The other numbers.
-    Choice,
-    /// What a parallel iteration carries out.
-    Parallel,
-}
+use crate::named::named;
 
-impl Mutator {
-    /// All of them.
-    pub const ALL: [Mutator; 7] = [
-        Mutator::TileSize,
-        Mutator::ComputeLocation,
-        Mutator::SplitK,
-        Mutator::ThreadBinding,
-        Mutator::Unroll,
-        Mutator::Choice,
-        Mutator::Parallel,
-    ];
-
-    /// Its name in configs and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mutator::TileSize => "tile_size",
-            Mutator::ComputeLocation => "compute_location",
-            Mutator::SplitK => "split_k",
-            Mutator::ThreadBinding => "thread_binding",
-            Mutator::Unroll => "unroll",
-            Mutator::Choice => "choice",
-            Mutator::Parallel => "parallel",
-        }
+named! {
+    /// What leads from a trace to one nearby.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Mutator {
+        /// Sizes of tiles.
+        TileSize = "tile_size",
+        /// Where a panel is filled.
+        ComputeLocation = "compute_location",
+        /// Blocks that share a sum.
+        SplitK = "split_k",
+        /// Along which axes threads lie.
+        ThreadBinding = "thread_binding",
+        /// How much is unrolled.
+        Unroll = "unroll",
+        /// The other numbers.
+        Choice = "choice",
+        /// What a parallel iteration carries out.
+        Parallel = "parallel",
     }
 }
 

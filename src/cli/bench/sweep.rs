@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dietcode::core::dispatch::{Winners, defaults};
+use dietcode::core::dispatch::defaults;
 use dietcode::core::measure::Device;
 use dietcode::core::search::{Sweep, WorkloadInstance};
 use dietcode::core::sketch::MicroKernel;
@@ -51,11 +51,7 @@ pub(super) fn run(arguments: &Arguments, setup: &Setup, workloads: &[WorkloadIns
 /// Those of the tuned file that holds here; else those that run where nothing was tuned.
 fn micro_kernels(setup: &Setup, device: &dyn Device, workloads: &[WorkloadInstance]) -> Result<Vec<MicroKernel>> {
     let Some(cpu) = device.cpu() else { return Ok(defaults(device, workloads)?.micro_kernels) };
-    let winners = Winners::load(&setup.config, &setup.def, &setup.program, cpu).unwrap_or_else(|miss| {
-        tell(&format!("warning: measuring the default micro-kernel: {miss}"));
-        Winners::default_for(&setup.program, cpu)
-    });
-    Ok(winners.schedules)
+    Ok(setup.winners(cpu, "measuring the default micro-kernel").schedules)
 }
 
 fn caption(sweep: &Sweep) -> String {

@@ -40,7 +40,7 @@ pub struct CudaUnit {
 /// the unit has one, the strides (`long long`) of each tensor but for the last of each, the shape variables (`int`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CudaLaunch {
-    /// The `extern "C"` name.
+    /// The `extern "C"` name; on the emulated device the entry is `<symbol>_host`.
     pub symbol: String,
     /// Threads of a block.
     pub threads: i64,

@@ -18,7 +18,7 @@ pub struct CudaEntry {
     /// The schedule's name.
     pub name: String,
     /// What is launched, in order.
-    pub launches: Vec<CudaLaunchEntry>,
+    pub launches: Vec<CudaLaunch>,
     /// Bytes of workspace, of the shape variables; `None` if the launches take no workspace pointer.
     pub workspace: Option<Expr>,
     /// The cubin or fatbin, as a path relative to `registry.rs`; `None` if it was compiled for the emulated device only.
@@ -36,7 +36,7 @@ impl CudaEntry {
     pub fn new(unit: &CudaUnit, capabilities: &[Capability], image_file: Option<String>, host: bool) -> CudaEntry {
         CudaEntry {
             name: unit.name.clone(),
-            launches: unit.launches.iter().map(CudaLaunchEntry::new).collect(),
+            launches: unit.launches.clone(),
             workspace: unit.workspace_bytes.clone(),
             image_file,
             // Of several devices' code, that of the newest is there as PTX too.
@@ -45,34 +45,6 @@ impl CudaEntry {
             host,
         }
     }
-}
-
-impl CudaLaunchEntry {
-    fn new(launch: &CudaLaunch) -> CudaLaunchEntry {
-        let fits = "a valid micro-kernel keeps within the limits of a device";
-        CudaLaunchEntry {
-            symbol: launch.symbol.clone(),
-            threads: u32::try_from(launch.threads).expect(fits),
-            shared_bytes: u32::try_from(launch.shared_bytes).expect(fits),
-            blocks: launch.blocks.clone(),
-            persistent: launch.persistent,
-        }
-    }
-}
-
-/// One launch of a micro-kernel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CudaLaunchEntry {
-    /// The `extern "C"` name of the kernel; on the emulated device its entry is `<symbol>_host`.
-    pub symbol: String,
-    /// Threads in a block.
-    pub threads: u32,
-    /// Bytes of dynamic shared memory of a block.
-    pub shared_bytes: u32,
-    /// Blocks that cover the output, of the shape variables.
-    pub blocks: Expr,
-    /// Whether the kernel strides over what a smaller grid leaves.
-    pub persistent: bool,
 }
 
 /// The static `CUDA` of a kernel with CUDA micro-kernels, to stand behind [`registry_rs`](super::registry_rs).
@@ -143,7 +115,7 @@ pub(in crate::codegen) fn micro_kernels(rows: &[(&CudaEntry, &[ShapeVar])]) -> S
 fn micro_kernel(entry: &CudaEntry, image: Option<usize>, shape_vars: &[ShapeVar]) -> String {
     let mut text = format!("CudaMicroKernel {{\n            name: {:?},\n            launches: &[\n", entry.name);
     for launch in &entry.launches {
-        let CudaLaunchEntry { symbol, threads, shared_bytes, blocks, persistent } = launch;
+        let CudaLaunch { symbol, threads, shared_bytes, blocks, persistent } = launch;
         let host = if entry.host { format!("Some({symbol}_host)") } else { "None".to_owned() };
         push(
             &mut text,

@@ -114,6 +114,6 @@ const struct dietcode_table {symbol} = {{
     }
 }
 
-pub(super) fn push(text: &mut String, part: std::fmt::Arguments<'_>) {
+pub(in crate::codegen) fn push(text: &mut String, part: std::fmt::Arguments<'_>) {
     text.write_fmt(part).expect("a String takes all that is written");
 }

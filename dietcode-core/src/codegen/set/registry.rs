@@ -1,13 +1,12 @@
 //! A set's registry: the list of its configurations in C and as a macro of Rust, and the set that a program sees.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use dietcode_syntax::{ShapeVar, mangle};
 
 use super::preamble::in_comment;
 use super::{CUDA_FOLDER, Configuration, GeneratedSet};
-use crate::codegen::registry::{CudaEntry, Group, List, linked_table, micro_kernels};
+use crate::codegen::registry::{CudaEntry, Group, List, linked_table, micro_kernels, push};
 use crate::hash::hash_of;
 
 /// For each kind of target, whether the configurations were compiled for it, or a sentence that says why not.
@@ -182,8 +181,4 @@ macro_rules! dietcode_kernels {
     }
     text + "        }\n    };\n}\n#[allow(unused_imports, reason = \"a program need not use the list itself\")]\n\
             pub(crate) use dietcode_kernels;\n\n"
-}
-
-fn push(text: &mut String, part: std::fmt::Arguments<'_>) {
-    text.write_fmt(part).expect("a String takes all that is written");
 }

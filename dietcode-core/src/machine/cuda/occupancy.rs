@@ -3,9 +3,8 @@
 //! The arithmetic is that of NVIDIA's `cuda_occupancy.h`: registers are given to warps, in units and within a scheduler's
 //! share; shared memory to blocks, in units and with the system's part added.
 
-use std::fmt;
-
 use super::DeviceLimits;
+use crate::named::named;
 
 /// What a block takes of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,17 +27,19 @@ pub struct Occupancy {
     pub limiter: Limiter,
 }
 
-/// What bounds the number of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Limiter {
-    /// The blocks that a multiprocessor keeps track of.
-    Blocks,
-    /// Its warps, or the threads of a single block.
-    Warps,
-    /// Its registers, or those of a single thread or block.
-    Registers,
-    /// Its shared memory, or that of a single block.
-    SharedMemory,
+named! {
+    /// What bounds the number of blocks.
+    #[derive(PartialOrd, Ord)]
+    pub enum Limiter {
+        /// The blocks that a multiprocessor keeps track of.
+        Blocks = "blocks",
+        /// Its warps, or the threads of a single block.
+        Warps = "warps",
+        /// Its registers, or those of a single thread or block.
+        Registers = "registers",
+        /// Its shared memory, or that of a single block.
+        SharedMemory = "shared memory",
+    }
 }
 
 /// How many blocks fit a multiprocessor with its shared-memory carve-out at the maximum.
@@ -110,15 +111,4 @@ fn bounded(device: &DeviceLimits, blocks: Option<u64>) -> u32 {
 
 fn round_up(value: u64, unit: u32) -> u64 {
     value.next_multiple_of(u64::from(unit))
-}
-
-impl fmt::Display for Limiter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Limiter::Blocks => "blocks",
-            Limiter::Warps => "warps",
-            Limiter::Registers => "registers",
-            Limiter::SharedMemory => "shared memory",
-        })
-    }
 }

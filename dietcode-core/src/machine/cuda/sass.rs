@@ -10,34 +10,38 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::named::named;
+
 pub use pipes::{Pipe, Pipes};
 
-/// What an instruction is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// A product of matrices: `HMMA`, `IMMA`.
-    Matrix,
-    /// A product that is added: `FFMA`, `HFMA2`, `DFMA`.
-    Fma,
-    /// Other arithmetic with floating-point numbers, and conversions.
-    Float,
-    /// Shared memory: `LDS`, `LDSM`, `STS`.
-    Shared,
-    /// Global memory, with copies from there to shared memory: `LDG`, `STG`, `LDGSTS`, `RED`.
-    Global,
-    /// A thread's own memory, which is where spilled registers are: `LDL`, `STL`.
-    Local,
-    /// Addresses and other arithmetic with integers: `IADD3`, `IMAD`, `LEA`, `LOP3`.
-    Integer,
-    /// From register to register, and constants: `MOV`, `IMAD.MOV`, `CS2R`, `ULDC`.
-    Move,
-    /// Predicates and branches: `ISETP`, `PLOP3`, `BRA`, `EXIT`.
-    Control,
-    /// What threads wait at: `BAR`, `DEPBAR`, `LDGDEPBAR`.
-    Barrier,
-    /// What none of the others is, `NOP` among it.
-    Other,
+named! {
+    /// What an instruction is for.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Class {
+        /// A product of matrices: `HMMA`, `IMMA`.
+        Matrix = "matrix",
+        /// A product that is added: `FFMA`, `HFMA2`, `DFMA`.
+        Fma = "FMA",
+        /// Other arithmetic with floating-point numbers, and conversions.
+        Float = "other float",
+        /// Shared memory: `LDS`, `LDSM`, `STS`.
+        Shared = "shared memory",
+        /// Global memory, with copies from there to shared memory: `LDG`, `STG`, `LDGSTS`, `RED`.
+        Global = "global memory",
+        /// A thread's own memory, which is where spilled registers are: `LDL`, `STL`.
+        Local = "local memory",
+        /// Addresses and other arithmetic with integers: `IADD3`, `IMAD`, `LEA`, `LOP3`.
+        Integer = "integer",
+        /// From register to register, and constants: `MOV`, `IMAD.MOV`, `CS2R`, `ULDC`.
+        Move = "moves",
+        /// Predicates and branches: `ISETP`, `PLOP3`, `BRA`, `EXIT`.
+        Control = "predicates, branches",
+        /// What threads wait at: `BAR`, `DEPBAR`, `LDGDEPBAR`.
+        Barrier = "barriers",
+        /// What none of the others is, `NOP` among it.
+        Other = "other",
+    }
 }
 
 impl Class {
@@ -79,23 +83,6 @@ impl Class {
                 Class::Integer
             }
             _ => Class::Other,
-        }
-    }
-
-    /// As it is called in a table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::Matrix => "matrix",
-            Class::Fma => "FMA",
-            Class::Float => "other float",
-            Class::Shared => "shared memory",
-            Class::Global => "global memory",
-            Class::Local => "local memory",
-            Class::Integer => "integer",
-            Class::Move => "moves",
-            Class::Control => "predicates, branches",
-            Class::Barrier => "barriers",
-            Class::Other => "other",
         }
     }
 }

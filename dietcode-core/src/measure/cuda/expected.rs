@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use dietcode_syntax::{DType, KernelDef, Role};
-use half::{bf16, f16};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
@@ -16,6 +15,8 @@ use crate::ir::{Name, Program};
 use crate::measure::Instance;
 use crate::measure::inputs;
 use crate::reference::{self, Arithmetic, Tensors};
+use crate::runtime::element::of_element;
+use crate::runtime::element::sealed::Sealed;
 
 /// So many elements are computed of a large output; each takes as many steps as there are terms in its sum.
 const SAMPLE: usize = 1024;
@@ -90,12 +91,7 @@ fn extents(def: &KernelDef, instance: &Instance, role: Role) -> Vec<i64> {
 fn inputs(def: &KernelDef, instance: &Instance, seed: u64) -> Tensors {
     let tensor = |param: usize| {
         let elements = inputs::elements(instance, seed, param).take(instance.elements(param));
-        match instance.dtypes[param] {
-            DType::F64 | DType::U8 | DType::I8 | DType::I32 => elements.collect(),
-            DType::F32 => elements.map(|x| f64::from(x as f32)).collect(),
-            DType::F16 => elements.map(|x| f16::from_f64(x).to_f64()).collect(),
-            DType::BF16 => elements.map(|x| bf16::from_f64(x).to_f64()).collect::<Vec<f64>>(),
-        }
+        of_element!(DType, instance.dtypes[param], T => elements.map(|x| T::of(x).value()).collect::<Vec<f64>>())
     };
     (0..def.params.len()).map(|param| (Name::from(&*def.params[param].name), tensor(param))).collect()
 }

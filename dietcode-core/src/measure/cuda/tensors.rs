@@ -11,6 +11,7 @@ use crate::Result;
 use crate::measure::inputs::elements;
 use crate::measure::{Failure, Instance};
 use crate::runtime::cuda::{CudaTensor, Device};
+use crate::runtime::element::of_element;
 use crate::runtime::{Arg, Element, Input, Output};
 
 /// Elements before and after each tensor. A multiple of what the widest vector takes, so that tensors begin where vectors do.
@@ -24,23 +25,15 @@ trait Number: Element + PartialEq {
     const POISON: [Self; 2];
     /// What lies beside outputs.
     const CANARY: Self;
-    fn of(value: f64) -> Self;
-    fn value(self) -> f64;
     fn is(self, other: Self) -> bool;
 }
 
 macro_rules! number {
-    ($type:ty, $bits:literal, $canary:literal, $of:expr, $value:expr) => {
+    ($type:ty, $bits:literal, $canary:literal) => {
         impl Number for $type {
             const NAN: Self = <$type>::NAN;
             const POISON: [Self; 2] = [<$type>::from_bits($bits); 2];
             const CANARY: Self = <$type>::from_bits($canary);
-            fn of(value: f64) -> Self {
-                $of(value)
-            }
-            fn value(self) -> f64 {
-                $value(self)
-            }
             fn is(self, other: Self) -> bool {
                 self.to_bits() == other.to_bits()
             }
@@ -48,10 +41,10 @@ macro_rules! number {
     };
 }
 
-number!(f32, 0x7fd1_e7c0, 0x449a_5000, |value| value as f32, f64::from);
-number!(f64, 0x7ffa_3cf8_7ffa_3cf8, 0x4093_4a00_0000_0000, |value| value, |value| value);
-number!(f16, 0x7ed1, 0x64d2, f16::from_f64, f16::to_f64);
-number!(bf16, 0x7fd1, 0x449a, bf16::from_f64, bf16::to_f64);
+number!(f32, 0x7fd1_e7c0, 0x449a_5000);
+number!(f64, 0x7ffa_3cf8_7ffa_3cf8, 0x4093_4a00_0000_0000);
+number!(f16, 0x7ed1, 0x64d2);
+number!(bf16, 0x7fd1, 0x449a);
 
 /// Integers are all numbers: what lies beside outputs is one that sums seldom are, beside inputs lies what changes them, and what was not
 /// written is told from a sum by the other poison.
@@ -61,12 +54,6 @@ macro_rules! integer {
             const NAN: Self = $beside;
             const POISON: [Self; 2] = [$poison, !$poison];
             const CANARY: Self = $canary;
-            fn of(value: f64) -> Self {
-                value as Self
-            }
-            fn value(self) -> f64 {
-                self.into()
-            }
             fn is(self, other: Self) -> bool {
                 self == other
             }
@@ -85,42 +72,29 @@ struct Memory<T> {
     strides: Vec<usize>,
 }
 
-/// A tensor of any element type.
-enum AnyMemory {
-    F32(Memory<f32>),
-    F16(Memory<f16>),
-    BF16(Memory<bf16>),
-    F64(Memory<f64>),
-    U8(Memory<u8>),
-    I8(Memory<i8>),
-    I32(Memory<i32>),
-}
-
-macro_rules! each {
-    ($memory:expr, $name:ident => $body:expr) => {
-        match $memory {
-            AnyMemory::F32($name) => $body,
-            AnyMemory::F16($name) => $body,
-            AnyMemory::BF16($name) => $body,
-            AnyMemory::F64($name) => $body,
-            AnyMemory::U8($name) => $body,
-            AnyMemory::I8($name) => $body,
-            AnyMemory::I32($name) => $body,
-        }
-    };
+/// A tensor of any element type. What is written is rounded to that.
+trait AnyMemory {
+    /// An input, beside which lie NaNs.
+    fn fill_input(&mut self, values: &mut dyn Iterator<Item = f64>) -> Result<()>;
+    /// An output: these values, or else a poison.
+    fn fill_output(&mut self, values: Option<&mut dyn Iterator<Item = f64>>, poison: usize) -> Result<()>;
+    fn arg(&mut self, written: bool) -> Result<Arg<'_>>;
+    /// The elements, how many of them are that poison, and how many elements behind the first another one was written, if it was.
+    fn read(&self, poison: usize) -> Result<(Vec<f64>, usize, Option<i64>)>;
+    fn bytes(&self) -> usize;
 }
 
 /// What is passed for a parameter.
 enum Argument {
     Scalar(DType, f64),
-    Tensor(Box<AnyMemory>),
+    Tensor(Box<dyn AnyMemory>),
 }
 
 /// One instance's tensors and scalars.
 pub(super) struct Tensors {
     inputs: Vec<Argument>,
     /// It stands between the inputs, as the parameter of this number.
-    output: AnyMemory,
+    output: Box<dyn AnyMemory>,
     /// Which poison that holds.
     poison: usize,
     instance: Instance,
@@ -130,15 +104,15 @@ pub(super) struct Tensors {
 impl Tensors {
     /// Allocates them and fills the inputs; the output is poison.
     pub(super) fn new(device: &Device, instance: &Instance, gap: usize, seed: u64) -> Result<Tensors> {
-        let memory = |param: usize| AnyMemory::new(device, instance, gap, param);
+        let memory = |param: usize| memory(device, instance, gap, param);
         let input = |param: usize| {
             let mut values = elements(instance, seed, param);
             if instance.dims[param].is_empty() {
                 return Ok(Argument::Scalar(instance.dtypes[param], values.next().unwrap_or_default()));
             }
             let mut tensor = memory(param)?;
-            each!(&mut tensor, memory => memory.fill(Number::NAN, values.map(Number::of)))?;
-            Ok(Argument::Tensor(Box::new(tensor)))
+            tensor.fill_input(&mut values)?;
+            Ok(Argument::Tensor(tensor))
         };
         let inputs = (0..instance.dims.len()).filter(|param| *param != instance.output).map(input);
         let inputs = inputs.collect::<Result<_>>()?;
@@ -152,46 +126,26 @@ impl Tensors {
     pub(super) fn poison(&mut self, which: usize) -> Result<()> {
         self.poison = which;
         let Tensors { output, instance, seed, .. } = self;
-        each!(output, memory => {
-            if instance.reads_output {
-                memory.fill(Number::CANARY, elements(instance, *seed, instance.output).map(Number::of))
-            } else {
-                memory.fill(Number::CANARY, std::iter::repeat(Number::POISON[which]))
-            }
-        })
+        let mut values = elements(instance, *seed, instance.output);
+        output.fill_output(instance.reads_output.then_some(&mut values), which)
     }
 
     /// As arguments of a launch.
     pub(super) fn args(&mut self) -> Result<Vec<Arg<'_>>> {
         let mut args: Vec<Arg<'_>> = self.inputs.iter_mut().map(Argument::arg).collect::<Result<_>>()?;
-        let output = each!(&mut self.output, memory => memory.arg(true))?;
-        args.insert(self.instance.output, output);
+        args.insert(self.instance.output, self.output.arg(true)?);
         Ok(args)
     }
 
     /// The output's elements in row-major order, and how many of them are poison; or who wrote beside it.
     pub(super) fn read_output(&self) -> Result<Result<(Vec<f64>, usize), Failure>> {
         let param = self.instance.output;
-        let bytes = |element: usize| element as i64 * self.instance.dtypes[param].bytes();
-        each!(&self.output, memory => {
-            let seen = memory.flat.download()?;
-            let mut seen = seen.as_slice().to_vec();
-            let mut found = Vec::with_capacity(memory.elements());
-            let mut poison = 0;
-            for place in memory.places() {
-                let element = std::mem::replace(&mut seen[place], Number::CANARY);
-                poison += usize::from(element.is(Number::POISON[self.poison]));
-                found.push(element.value());
-            }
-            Ok(match seen.iter().position(|element| !element.is(Number::CANARY)) {
-                None => Ok((found, poison)),
-                Some(at) => Err(Failure::OutOfBounds {
-                    param,
-                    byte: bytes(at) - bytes(GUARD),
-                    bytes: bytes(memory.elements()) as usize,
-                }),
-            })
-        })
+        let size = self.instance.dtypes[param].bytes();
+        let (found, poison, damaged) = self.output.read(self.poison)?;
+        if let Some(at) = damaged {
+            return Ok(Err(Failure::OutOfBounds { param, byte: at * size, bytes: found.len() * size as usize }));
+        }
+        Ok(Ok((found, poison)))
     }
 
     /// Bytes in device memory.
@@ -200,8 +154,7 @@ impl Tensors {
             Argument::Tensor(tensor) => Some(&**tensor),
             Argument::Scalar(..) => None,
         });
-        let bytes = |tensor: &AnyMemory| each!(tensor, memory => memory.bytes());
-        tensors.chain([&self.output]).map(bytes).sum()
+        tensors.chain([&*self.output]).map(AnyMemory::bytes).sum()
     }
 }
 
@@ -211,24 +164,14 @@ impl Argument {
             Argument::Scalar(DType::F64, value) => Ok(Arg::from(*value)),
             Argument::Scalar(DType::I32, value) => Ok(Arg::from(*value as i32)),
             Argument::Scalar(_, value) => Ok(Arg::from(*value as f32)),
-            Argument::Tensor(tensor) => each!(&mut **tensor, memory => memory.arg(false)),
+            Argument::Tensor(tensor) => tensor.arg(false),
         }
     }
 }
 
-impl AnyMemory {
-    fn new(device: &Device, instance: &Instance, gap: usize, param: usize) -> Result<AnyMemory> {
-        let dims: Vec<usize> = instance.dims[param].iter().map(|n| *n as usize).collect();
-        Ok(match instance.dtypes[param] {
-            DType::F32 => AnyMemory::F32(Memory::new(device, dims, gap)?),
-            DType::F16 => AnyMemory::F16(Memory::new(device, dims, gap)?),
-            DType::BF16 => AnyMemory::BF16(Memory::new(device, dims, gap)?),
-            DType::F64 => AnyMemory::F64(Memory::new(device, dims, gap)?),
-            DType::U8 => AnyMemory::U8(Memory::new(device, dims, gap)?),
-            DType::I8 => AnyMemory::I8(Memory::new(device, dims, gap)?),
-            DType::I32 => AnyMemory::I32(Memory::new(device, dims, gap)?),
-        })
-    }
+fn memory(device: &Device, instance: &Instance, gap: usize, param: usize) -> Result<Box<dyn AnyMemory>> {
+    let dims: Vec<usize> = instance.dims[param].iter().map(|n| *n as usize).collect();
+    of_element!(DType, instance.dtypes[param], T => Ok(Box::new(Memory::<T>::new(device, dims, gap)?)))
 }
 
 impl<T: Number> Memory<T> {
@@ -239,14 +182,6 @@ impl<T: Number> Memory<T> {
         }
         let span = 1 + dims.iter().zip(&strides).map(|(extent, stride)| (extent - 1) * stride).sum::<usize>();
         Ok(Memory { flat: CudaTensor::uninitialised(device, &[span + 2 * GUARD])?, dims, strides })
-    }
-
-    fn elements(&self) -> usize {
-        self.dims.iter().product()
-    }
-
-    fn bytes(&self) -> usize {
-        self.flat.shape().iter().product::<usize>() * size_of::<T>()
     }
 
     /// Where the elements lie, in row-major order.
@@ -264,6 +199,33 @@ impl<T: Number> Memory<T> {
         let mut all = vec![beside; self.flat.shape()[0]];
         self.places().zip(elements).for_each(|(place, element)| all[place] = element);
         self.flat.write(&all)
+    }
+}
+
+impl<T: Number> AnyMemory for Memory<T> {
+    fn fill_input(&mut self, values: &mut dyn Iterator<Item = f64>) -> Result<()> {
+        self.fill(T::NAN, values.map(T::of))
+    }
+
+    fn fill_output(&mut self, values: Option<&mut dyn Iterator<Item = f64>>, poison: usize) -> Result<()> {
+        match values {
+            Some(values) => self.fill(T::CANARY, values.map(T::of)),
+            None => self.fill(T::CANARY, std::iter::repeat(T::POISON[poison])),
+        }
+    }
+
+    fn read(&self, poison: usize) -> Result<(Vec<f64>, usize, Option<i64>)> {
+        let seen = self.flat.download()?;
+        let mut seen = seen.as_slice().to_vec();
+        let elements: Vec<T> = self.places().map(|place| std::mem::replace(&mut seen[place], T::CANARY)).collect();
+        let poisoned = elements.iter().filter(|element| element.is(T::POISON[poison])).count();
+        let damaged = seen.iter().position(|element| !element.is(T::CANARY));
+        let values = elements.into_iter().map(T::value).collect();
+        Ok((values, poisoned, damaged.map(|at| at as i64 - GUARD as i64)))
+    }
+
+    fn bytes(&self) -> usize {
+        self.flat.shape().iter().product::<usize>() * size_of::<T>()
     }
 
     fn arg(&mut self, written: bool) -> Result<Arg<'_>> {

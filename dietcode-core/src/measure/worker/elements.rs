@@ -1,19 +1,19 @@
 //! The elements of a tensor, whatever their type, as `f64`.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use dietcode_syntax::DType;
-use half::{bf16, f16};
+
+use crate::runtime::element::of_element;
+use crate::runtime::element::sealed::Sealed;
 
 /// Borrowed elements.
-pub(super) enum Elements<'a> {
-    F32(&'a mut [f32]),
-    F16(&'a mut [f16]),
-    BF16(&'a mut [bf16]),
-    F64(&'a mut [f64]),
-    U8(&'a mut [u8]),
-    I8(&'a mut [i8]),
-    I32(&'a mut [i32]),
+pub(super) struct Elements<'a> {
+    data: *mut u8,
+    dtype: DType,
+    len: usize,
+    lifetime: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a> Elements<'a> {
@@ -23,46 +23,27 @@ impl<'a> Elements<'a> {
     /// `data` must be aligned for the type and `len` elements be readable and writable through this value alone for `'a`.
     /// Every bit pattern is an element.
     pub(super) unsafe fn at(data: *mut u8, dtype: DType, len: usize) -> Elements<'a> {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            match dtype {
-                DType::F32 => Elements::F32(std::slice::from_raw_parts_mut(data.cast(), len)),
-                DType::F16 => Elements::F16(std::slice::from_raw_parts_mut(data.cast(), len)),
-                DType::BF16 => Elements::BF16(std::slice::from_raw_parts_mut(data.cast(), len)),
-                DType::F64 => Elements::F64(std::slice::from_raw_parts_mut(data.cast(), len)),
-                DType::U8 => Elements::U8(std::slice::from_raw_parts_mut(data.cast(), len)),
-                DType::I8 => Elements::I8(std::slice::from_raw_parts_mut(data.cast(), len)),
-                DType::I32 => Elements::I32(std::slice::from_raw_parts_mut(data.cast(), len)),
-            }
-        }
+        Elements { data, dtype, len, lifetime: PhantomData }
+    }
+
+    /// As elements of `T`, the type that they have.
+    fn slice<T>(self) -> &'a mut [T] {
+        // SAFETY: what lies there is as the caller of `at` vouches.
+        unsafe { std::slice::from_raw_parts_mut(self.data.cast(), self.len) }
     }
 
     /// Replaces them, each rounded to the type.
     pub(super) fn store(self, values: impl IntoIterator<Item = f64>) {
-        fn fill<T>(elements: &mut [T], values: impl IntoIterator<Item = f64>, round: fn(f64) -> T) {
-            elements.iter_mut().zip(values).for_each(|(element, value)| *element = round(value));
-        }
-        match self {
-            Elements::F32(elements) => fill(elements, values, |value| value as f32),
-            Elements::F16(elements) => fill(elements, values, f16::from_f64),
-            Elements::BF16(elements) => fill(elements, values, bf16::from_f64),
-            Elements::F64(elements) => fill(elements, values, |value| value),
-            Elements::U8(elements) => fill(elements, values, |value| value as u8),
-            Elements::I8(elements) => fill(elements, values, |value| value as i8),
-            Elements::I32(elements) => fill(elements, values, |value| value as i32),
-        }
+        of_element!(DType, self.dtype, T => {
+            self.slice::<T>().iter_mut().zip(values).for_each(|(element, value)| *element = T::of(value));
+        });
     }
 
     /// Their values.
     pub(super) fn values(self) -> Cow<'a, [f64]> {
-        match self {
-            Elements::F64(elements) => Cow::Borrowed(elements),
-            Elements::F32(elements) => elements.iter().copied().map(f64::from).collect(),
-            Elements::F16(elements) => elements.iter().copied().map(f64::from).collect(),
-            Elements::BF16(elements) => elements.iter().copied().map(f64::from).collect(),
-            Elements::U8(elements) => elements.iter().copied().map(f64::from).collect(),
-            Elements::I8(elements) => elements.iter().copied().map(f64::from).collect(),
-            Elements::I32(elements) => elements.iter().copied().map(f64::from).collect(),
+        if self.dtype == DType::F64 {
+            return Cow::Borrowed(self.slice());
         }
+        of_element!(DType, self.dtype, T => self.slice::<T>().iter().map(|element| element.value()).collect())
     }
 }

@@ -2,8 +2,6 @@
 
 use std::ffi::c_void;
 
-use half::{bf16, f16};
-
 use super::kernels::{KernelCall, LINE, class_of};
 use crate::Result;
 use crate::runtime::aligned::AlignedBuffer;
@@ -11,7 +9,8 @@ use crate::runtime::arg::{Arg, Scalar};
 #[cfg(feature = "cuda")]
 use crate::runtime::cuda::devices::trial::TrialMemory;
 use crate::runtime::cuda::memory::Memory;
-use crate::runtime::element::DType;
+use crate::runtime::element::sealed::Sealed;
+use crate::runtime::element::{DType, of_element};
 
 /// Those of one call.
 pub(super) struct Operands {
@@ -87,16 +86,13 @@ impl Buffer {
         for element in buffer.bytes_mut().chunks_exact_mut(dtype.bytes()) {
             // The constants are Knuth's, of MMIX.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let value = (128 + (state >> 57)) as f32 / 256.0;
-            match dtype {
-                DType::F32 => element.copy_from_slice(&value.to_ne_bytes()),
-                DType::F16 => element.copy_from_slice(&f16::from_f32(value).to_ne_bytes()),
-                DType::BF16 => element.copy_from_slice(&bf16::from_f32(value).to_ne_bytes()),
-                DType::F64 => element.copy_from_slice(&f64::from(value).to_ne_bytes()),
-                DType::U8 => element[0] = (state >> 56) as u8,
-                DType::I8 => element[0] = (state >> 57) as u8,
-                DType::I32 => element.copy_from_slice(&((state >> 52) as i32).to_ne_bytes()),
-            }
+            let value = match dtype {
+                DType::U8 => (state >> 56) as f64,
+                DType::I8 => (state >> 57) as f64,
+                DType::I32 => (state >> 52) as f64,
+                _ => (128 + (state >> 57)) as f64 / 256.0,
+            };
+            of_element!(DType, dtype, T => element.copy_from_slice(&T::of(value).to_ne_bytes()));
         }
         buffer.send()?;
         Ok(buffer)
@@ -171,15 +167,7 @@ impl Buffer {
     /// The elements, and what lies between.
     pub(super) fn values(&self) -> impl Iterator<Item = f64> {
         let dtype = self.dtype;
-        self.bytes().chunks_exact(dtype.bytes()).map(move |bytes| match (dtype, bytes) {
-            (DType::F32, &[a, b, c, d]) => f32::from_ne_bytes([a, b, c, d]).into(),
-            (DType::F64, &[a, b, c, d, e, f, g, h]) => f64::from_ne_bytes([a, b, c, d, e, f, g, h]),
-            (DType::F16, &[a, b]) => f16::from_ne_bytes([a, b]).to_f64(),
-            (DType::BF16, &[a, b]) => bf16::from_ne_bytes([a, b]).to_f64(),
-            (DType::U8, &[a]) => a.into(),
-            (DType::I8, &[a]) => (a as i8).into(),
-            (DType::I32, &[a, b, c, d]) => i32::from_ne_bytes([a, b, c, d]).into(),
-            _ => unreachable!("a chunk has the bytes of an element"),
-        })
+        let value = move |bytes: &[u8]| of_element!(DType, dtype, T => T::from_ne_bytes(bytes.try_into().expect("it is an element")).value());
+        self.bytes().chunks_exact(dtype.bytes()).map(value)
     }
 }

@@ -29,6 +29,19 @@ pub enum Staging {
     Shared(SharedTile),
 }
 
+impl Staging {
+    /// What a copy of a buffer is called.
+    pub(crate) fn name_of(self, buffer: &str) -> String {
+        let what = match self {
+            Staging::Always => "panel",
+            Staging::Edge => "view",
+            Staging::Registers(_) => "held",
+            Staging::Shared(_) => "shared",
+        };
+        format!("{buffer}_{what}")
+    }
+}
+
 /// How a tile in shared memory is filled and laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

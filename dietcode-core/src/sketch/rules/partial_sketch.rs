@@ -138,17 +138,11 @@ impl PartialSketch {
 
     /// Stages a tensor: one copy for each of its distinct indices in the sum. Returns their names.
     pub fn cache_read(&mut self, block: &Block, buffer: &Name, staging: Staging) -> Vec<Name> {
-        let what = match staging {
-            Staging::Always => "panel",
-            Staging::Edge => "view",
-            Staging::Registers(_) => "held",
-            Staging::Shared(_) => "shared",
-        };
         let at = self.instructions.len();
         let mut into = Vec::new();
         for _ in block.update_reads().iter().filter(|(read, _)| read.name == *buffer) {
             // What is named already is taken for the next copy of the same tensor.
-            into.push(self.fresh(&format!("{buffer}_{what}")));
+            into.push(self.fresh(&staging.name_of(buffer)));
             self.instructions.truncate(at);
             self.instructions.push(Instruction::CacheRead { buffer: buffer.clone(), staging, into: into.clone() });
         }

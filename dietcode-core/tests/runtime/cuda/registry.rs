@@ -4,8 +4,9 @@
 
 use std::ffi::{c_char, c_int};
 
+use dietcode_core::codegen::cuda::CudaLaunch;
 use dietcode_core::codegen::quantity::Quantity;
-use dietcode_core::codegen::registry::{CudaEntry, CudaLaunchEntry, Decision, cuda_rs, skipped_cuda_rs};
+use dietcode_core::codegen::registry::{CudaEntry, Decision, cuda_rs, skipped_cuda_rs};
 use dietcode_core::ir::Expr;
 use dietcode_core::runtime::cuda::{CudaTable, CudaTableSource, HostArg};
 use dietcode_core::syntax::ShapeVar;
@@ -30,8 +31,8 @@ fn var(name: &str) -> Expr {
     Expr::var(name)
 }
 
-fn launch(symbol: &str, blocks: Expr, persistent: bool) -> CudaLaunchEntry {
-    CudaLaunchEntry { symbol: symbol.into(), threads: 128, shared_bytes: 49152, blocks, persistent }
+fn launch(symbol: &str, blocks: Expr, persistent: bool) -> CudaLaunch {
+    CudaLaunch { symbol: symbol.into(), threads: 128, shared_bytes: 49152, blocks, persistent }
 }
 
 /// Blocks of 64 × 32.
