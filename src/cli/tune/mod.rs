@@ -65,7 +65,8 @@ pub(crate) struct Arguments {
     /// (first) config's `search.seconds`.
     #[arg(long, value_name = "S", value_parser = positive)]
     seconds: Option<f64>,
-    /// The most candidates to try, for each config. Default: the config's `search.trials`, or as many as the time allows.
+    /// The most candidates to try, for each config, covers among them; the default micro-kernels, with which they are compared, do not
+    /// count. Default: the config's `search.trials`, or as many as the time allows.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     trials: Option<u64>,
     /// Search until the best reach this share of what the machine allows: the measured peak of multiply-adds or of memory,
