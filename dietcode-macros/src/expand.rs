@@ -300,6 +300,13 @@ mod tests {
             items("", "fn narrow(x: &[f64; M], y: &mut [f16; M]) { for i in 0..M { y[i] = f16::from_f64(x[i]); } }");
         let rounded = "= f16 :: from_f32 (:: dietcode_core :: runtime :: function :: to_odd (x [[(i) as usize]])) ;";
         assert!(text.contains(rounded), "{text}");
+        // A function of that name in the kernel is the kernel's own.
+        let own = "fn twice(x: &[f64; M], y: &mut [f64; M]) {
+            for i in 0..M { y[i] = from_f64(x[i]); }
+            fn from_f64(v: f64) -> f64 { v + v }
+        }";
+        let (text, _) = items("", own);
+        assert!(text.contains("= from_f64 (x [[(i) as usize]]) ;") && !text.contains("to_odd"), "{text}");
     }
 
     #[test]

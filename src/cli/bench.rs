@@ -19,7 +19,7 @@ use super::progress::Progress;
 use super::report::{Report, ReportFiles};
 use super::setup::{BlasArguments, Setup, wkl_text};
 use super::table::{Legend, Line, table};
-use super::tune::thread_count;
+use super::tune::{thread_count, threads_once};
 use super::{counted, tell};
 
 /// Measures the kernel at any shapes, tuned or not, beside other implementations.
@@ -88,6 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
     let workloads = workloads(arguments, &setup)?;
     arguments.files.check()?;
+    threads_once(&arguments.threads)?;
     each_once(&arguments.beside, "tuned file")?;
     if arguments.sweep_grid {
         return sweep::run(arguments, &setup, &workloads);

@@ -23,7 +23,7 @@ use serde::Serialize;
 use super::json::JsonArgument;
 use super::setup::{Setup, wkl_text};
 use super::target::Target;
-use super::tune::thread_count;
+use super::tune::{thread_count, threads_once};
 use super::{counted, cuda, sketches, tell};
 
 /// Says which micro-kernel runs a shape, why, and what is to be expected of it; without a shape, what runs the config's
@@ -158,6 +158,7 @@ struct DeviceFit {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    threads_once(&arguments.threads)?;
     if let Some(part_of_name) = &arguments.sass {
         arguments.json.check()?;
         return sass::run(arguments, part_of_name);

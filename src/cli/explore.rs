@@ -23,7 +23,7 @@ use super::json::JsonArgument;
 use super::report::Place;
 use super::setup::{BlasArguments, Setup, wkl_text};
 use super::table::{gflops, grid, place};
-use super::tune::thread_count;
+use super::tune::{thread_count, threads_once};
 use super::{counted, tell};
 
 /// Checks and times every candidate of a kernel, each for itself, at the shapes of a list.
@@ -118,6 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
     let shapes = shapes(arguments, &setup)?;
     arguments.json.check()?;
+    threads_once(&arguments.threads)?;
     let _heartbeat = Heartbeat::start();
     let mut harness = setup.harness(arguments.seed)?;
     let (own, mut failed) = own(arguments, &setup, &harness)?;

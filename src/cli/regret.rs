@@ -42,6 +42,9 @@ pub(crate) fn judged(held_out: &HeldOut) -> String {
     let seen = format!("{mean:.3} in the mean of {} {part}, {worst:.3} at worst of all", counted(*shapes, "shape"));
     let came = match judgement {
         Judgement::Kept => format!("is kept: {seen}"),
+        Judgement::Alone => {
+            "was not judged: what is dispatched is the only contestant, and nothing was measured against it".to_owned()
+        }
         Judgement::NoTime if *shapes == 0 => "was not judged: no time was left (`--seconds` gives more)".to_owned(),
         Judgement::NoTime => {
             format!("was not judged at more, as the time was over: {seen} (`--seconds` gives more)")

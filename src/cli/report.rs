@@ -103,7 +103,7 @@ pub(crate) struct Effort {
     pub(crate) whole_seconds: f64,
     /// What it may take; none where only the number of its trials was given.
     pub(crate) budget: Option<f64>,
-    /// Candidates.
+    /// Candidates beside the defaults.
     pub(crate) tried: usize,
     /// Those of them whose outcome was on record, so that nothing was measured.
     pub(crate) known: usize,

@@ -101,7 +101,11 @@ fn words(kept: &Kept) -> String {
     match &kept.result {
         KeptResult::Fastest(candidate, times) => {
             let times = times.iter().map(|(name, time)| format!("{name} {time:.1?}"));
-            format!("`{candidate}` is the fastest: {}", times.collect::<Vec<_>>().join(", "))
+            let over = match kept.rotation {
+                0 => String::new(),
+                bytes => format!(", over {} MiB of operands in turn", bytes.div_ceil(1 << 20)),
+            };
+            format!("`{candidate}` is the fastest{over}: {}", times.collect::<Vec<_>>().join(", "))
         }
         KeptResult::Ended(candidate) => format!("`{candidate}` has ended a process"),
         KeptResult::Untuned(1) => "not tuned, 1 call or more".to_owned(),
@@ -110,12 +114,12 @@ fn words(kept: &Kept) -> String {
 }
 
 fn value(kept: &Kept) -> Value {
-    let Kept { op, key, validators, result, foreign, .. } = kept;
+    let Kept { op, key, validators, result, rotation, foreign, .. } = kept;
     let result = match result {
         KeptResult::Fastest(candidate, times) => {
             let seconds: serde_json::Map<String, Value> =
                 times.iter().map(|(name, time)| (name.clone(), json!(time.as_secs_f64()))).collect();
-            json!({ "fastest": candidate, "seconds": seconds })
+            json!({ "fastest": candidate, "seconds": seconds, "rotation": rotation })
         }
         KeptResult::Ended(candidate) => json!({ "ended": candidate }),
         KeptResult::Untuned(calls) => json!({ "untuned": calls }),

@@ -1,5 +1,6 @@
 //! The command as its users meet it: exit statuses, messages, files.
 
+mod bad_input;
 mod explained;
 mod extents;
 mod occupancy;
@@ -233,38 +234,6 @@ fn usage() {
         assert_eq!(status(&output), 0);
         assert!(stdout(&output).contains("Examples:"), "{command}");
     }
-}
-
-#[test]
-fn bad_input_is_status_2_and_says_what_is_wrong() {
-    let place = Place::new();
-    let wrong = |arguments: &[&str], expected: &str| {
-        let output = place.run(arguments);
-        assert_eq!(status(&output), 2, "{arguments:?}");
-        assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
-    };
-    wrong(&["tune", "missing.json"], "missing.json");
-    wrong(&["bench", "dense.json", "--wkl", "T"], "name=number");
-    wrong(&["bench", "dense.json", "--wkl", "T=-1"], "a number from 0 to 2147483648");
-    wrong(
-        &["explain", "dense.json", "--wkl", "X=1"],
-        "--wkl X=1: dense.json: found the unknown workload variable `X`, expected `T`\n",
-    );
-    wrong(&["explain", "dense.json", "--wkl", ""], "--wkl \"\": dense.json: the workload variable `T` is missing\n");
-    // The kernel's source is no config.
-    let how = "found a Rust source, expected a config, which is a JSON file; `dietcode tune --kernel ops.rs";
-    for command in ["explain", "expand", "tune", "bench"] {
-        wrong(&[command, "ops.rs"], &format!("dietcode: ops.rs: {how}:NAME --wkl …` makes one for a kernel in it\n"));
-        wrong(&[command, "ops.rs:dense"], &format!("ops.rs:dense: {how}:dense --wkl …` makes one"));
-    }
-    wrong(&["explain", "dense.json", "--wkl", "T=0..9999:1"], "--wkl T=0..9999:1: found more than 1000 shapes");
-    wrong(&["explain", "dense.json", "--shape", "T=1"], "found\n\n  tip: what was '--shape' is '--wkl'\n");
-    fs::write(place.path("dense.json"), CONFIG.replace("\"dense\"", "\"sparse\"")).unwrap();
-    wrong(&["expand", "dense.json"], "dense.json:2:47: key `kernel.function`: ops.rs has no function `sparse`");
-    fs::write(place.path("dense.json"), CONFIG.replace("\"M\"", "\"Q\"")).unwrap();
-    wrong(&["expand", "dense.json"], "`Q`");
-    fs::write(place.path("dense.json"), CONFIG.replace("wkl_insts", "wkl_inst")).unwrap();
-    wrong(&["expand", "dense.json"], "dense.json:4:");
 }
 
 #[test]

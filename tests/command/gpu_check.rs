@@ -149,7 +149,7 @@ fn a_config_whose_nest_no_gpu_can_run_is_told_and_left_out() {
 fn a_config_of_any_nest_is_tuned_by_evolution() {
     let place = Place::new();
     let config = r#"{ "kernel": { "source": "ops.rs", "function": "row_sum" }, "shape": { "M": "T", "N": 2000 },
-        "wkl_insts": [{ "T": 7 }, { "T": 3000 }, { "T": 4 }], "search": { "seed": 3, "trials": 4,
+        "wkl_insts": [{ "T": 7 }, { "T": 3000 }, { "T": 4 }], "search": { "seed": 3, "trials": 3,
         "evolution": { "population": 8, "generations": 1, "retries": 3, "per_round": 3 } } }"#;
     fs::write(place.path("sums.json"), config).unwrap();
     let arguments = ["--device", "cuda-host", "--config", "sums.json", "--seconds", "60", "--json", "result.json"];
@@ -163,7 +163,7 @@ fn a_config_of_any_nest_is_tuned_by_evolution() {
         (&tuned["problem"], &tuned["precision"], &tuned["kernel"]),
         (&"sums".into(), &"f32".into(), &"row_sum".into())
     );
-    assert_eq!((&tuned["strategy"], &tuned["candidates"]), (&"evolution".into(), &4.into()));
+    assert_eq!((&tuned["strategy"], &tuned["candidates"]), (&"evolution".into(), &3.into()));
     assert_eq!(result["comparisons"].as_array().unwrap().len(), 2, "a rehearsal takes two instances");
     let records = fs::read_to_string(place.path("result.records.jsonl")).unwrap();
     let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dietcode_core::config::Config;
+use dietcode_core::cost_model::count;
 use dietcode_core::dispatch::{CPU, FORMAT, Tree, Tuned, Winners, provenance};
 use dietcode_core::frontend;
 use dietcode_core::ir::Cut;
@@ -226,6 +227,17 @@ fn launches_of_both_parts_equal_the_reference() {
             for pair in pairs {
                 let [main, rest] = pair.map(|of| of.micro_kernel(&program, device).unwrap_or_else(|e| panic!("{e}")).0);
                 let unit = units::cover_on_gpu(&def, [&main, &rest], (var, 16), device).expect("it can be cut");
+                let at = def.shape_vars.iter().position(|of| of.name == *var).expect("it is one");
+                for (size, empty) in [(15, "_main"), (32, "_rest")] {
+                    let mut shape: Vec<i64> = shapes[0].iter().map(|extent| (*extent).max(1)).collect();
+                    shape[at] = size;
+                    let value = |name: &str| def.value_at(&shape, name).expect("a shape variable") as f64;
+                    for launch in &unit.launches {
+                        let is_empty = launch.symbol.trim_end_matches("_finish").ends_with(empty);
+                        let blocks = count(&launch.blocks, &value);
+                        assert_eq!(blocks == 0.0, is_empty, "{}: {blocks} blocks at {shape:?}", launch.symbol);
+                    }
+                }
                 check_unit(&unit, instances(&def, shapes));
             }
         }

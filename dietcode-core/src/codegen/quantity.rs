@@ -131,6 +131,19 @@ impl<V> Quantity<V> {
         })
     }
 
+    /// The same with another quantity in place of a variable.
+    #[must_use]
+    pub fn substitute(&self, var: &V, value: &Quantity<V>) -> Quantity<V>
+    where
+        V: Clone + PartialEq,
+    {
+        match self {
+            Quantity::Var(name) if name == var => value.clone(),
+            Quantity::Var(_) | Quantity::Int(_) => self.clone(),
+            Quantity::Of(operator, a, b) => Quantity::of(*operator, a.substitute(var, value), b.substitute(var, value)),
+        }
+    }
+
     /// Calls `f` for each variable in it.
     pub fn each_var(&self, f: &mut impl FnMut(&V)) {
         match self {

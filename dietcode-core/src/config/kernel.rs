@@ -30,8 +30,8 @@ impl Config {
     /// Reads the source that the config names and finds the annotated function in it.
     ///
     /// # Errors
-    /// If the source cannot be read, is not Rust, has no such function with the attribute, or the nest cannot be taken;
-    /// all that is wrong with the nest at once, a line each.
+    /// If the source cannot be read, is not Rust, has no such function with the attribute, or two of that name, or the nest cannot be
+    /// taken; all that is wrong with the nest at once, a line each.
     pub fn kernel_def(&self) -> Result<KernelDef> {
         let def = self.kernel.find(&self.places.kernel)?;
         self.check_targets(&def)?;
@@ -128,6 +128,7 @@ fn annotated(source: &Path, function: Option<&str>, [of_source, of_function]: [&
     }
     let text = fs::read_to_string(source).map_err(unreadable)?;
     let annotated = scan(&text).map_err(|problems| placed(source, &problems))?;
+    let place = |kernel: &Annotated| format!("{shown}:{}:{}", kernel.line, kernel.column);
     let there = || listed(annotated.iter().map(|kernel| format!("`{}`", kernel.item.sig.ident)));
     let found = match (function, &*annotated) {
         (None, [only]) => only,
@@ -135,10 +136,19 @@ fn annotated(source: &Path, function: Option<&str>, [of_source, of_function]: [&
             let what = "expected the name of one function with #[dynamic_kernel]";
             return Err(Error::input(format!("{of_function}: {what}; in {shown} there is {}", there())));
         }
-        (Some(name), all) => all.iter().find(|kernel| kernel.item.sig.ident == name).ok_or_else(|| {
-            let what = format!("{shown} has no function `{name}` with #[dynamic_kernel]; there is {}", there());
-            Error::input(format!("{of_function}: {what}"))
-        })?,
+        (Some(name), all) => {
+            let mut named = all.iter().filter(|kernel| kernel.item.sig.ident == name);
+            let found = named.next().ok_or_else(|| {
+                let what = format!("{shown} has no function `{name}` with #[dynamic_kernel]; there is {}", there());
+                Error::input(format!("{of_function}: {what}"))
+            })?;
+            if let Some(other) = named.next() {
+                let [first, second] = [found, other].map(place);
+                let what = format!("found `{name}` with #[dynamic_kernel] at {first} and at {second}");
+                return Err(Error::input(format!("{of_function}: {what}, expected one function of that name")));
+            }
+            found
+        }
     };
     Ok(found.clone())
 }

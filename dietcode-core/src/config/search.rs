@@ -20,7 +20,7 @@ const MAX_MICRO_KERNELS: i64 = 64;
 pub struct Search {
     /// The budget in seconds; the best so far is taken when it ends.
     pub seconds: f64,
-    /// The most candidates to try; none: as many as the budget allows.
+    /// The most candidates to try beside the defaults; none: as many as the budget allows.
     pub trials: Option<u64>,
     /// Where random choices start.
     pub seed: u64,

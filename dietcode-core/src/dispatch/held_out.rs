@@ -39,6 +39,9 @@ pub(super) fn hold(
     let Some((config, budget)) = searched.config.and_then(|config| Some((config, config.regret?))) else {
         return Ok(None);
     };
+    if decided.matrix.rows.len() < 2 {
+        return Ok(Some(HeldOut::unknown(budget, Judgement::Alone)));
+    }
     let mut judged = HeldOut::unknown(budget, Judgement::NoTime);
     for seed in 0..MOST {
         let fresh = fresh(tuning, config, &decided.matrix.shapes, seed as u64);

@@ -30,20 +30,59 @@ pub(super) fn quantities(program: &Program, micro_kernels: &[&Lowered], cores: i
     };
     new(bytes);
     for lowered in micro_kernels {
-        let schedule = lowered.schedule();
-        let is_parallel = |kind: ForKind| matches!(kind, ForKind::Parallel | ForKind::BlockIdx);
-        let parallel = schedule.loops.iter().filter(|l| is_parallel(l.kind));
-        let Some(tiles) = product(parallel.map(|l| Quantity::of_expr(&schedule.program.taken(&l.extent)))) else {
-            continue;
-        };
+        let parts = parts(lowered);
+        let tiles = |part: &Part<'_>| Some(part.of(&tiles(part.schedule)?));
+        let Some(tiles) = sum(parts.iter().map(tiles)) else { continue };
         // In percent: of the cores' time that all waves take, and of the elements that all tiles have.
         let waves = tiles.clone().plus(int(cores - 1)).over(int(cores));
         let used = tiles.clone().times(int(100)).over(waves.times(int(cores)));
         new(Some(tiles));
         new(Some(used).filter(|_| cores > 1));
-        new(padded(schedule).map(|(padded, asked)| padded.times(int(100)).over(asked)));
+        let [padded, asked] = [0, 1].map(|which| {
+            let of = |part: &Part<'_>| Some(part.of(&padded(part.schedule, parts.len() > 1)?[which]));
+            sum(parts.iter().map(of))
+        });
+        new(padded.zip(asked).map(|(padded, asked)| padded.times(int(100)).over(asked)));
     }
     all
+}
+
+/// A schedule, and what it computes of a shape variable: of a cover, which has two.
+struct Part<'l> {
+    schedule: &'l Schedule,
+    of: Option<(String, Quantity<String>)>,
+}
+
+impl Part<'_> {
+    /// A quantity of the whole, of the part.
+    fn of(&self, quantity: &Quantity<String>) -> Quantity<String> {
+        match &self.of {
+            None => quantity.clone(),
+            Some((var, size)) => quantity.substitute(var, size),
+        }
+    }
+}
+
+/// The parts of a micro-kernel: one, or those of a cover.
+fn parts(lowered: &Lowered) -> Vec<Part<'_>> {
+    let Some(cover) = &lowered.cover else { return vec![Part { schedule: lowered.schedule(), of: None }] };
+    let var = cover.cut.along.to_string();
+    let (whole, multiple) = (Quantity::Var(var.clone()), Quantity::Int(cover.multiple));
+    let main = whole.clone().over(multiple.clone()).times(multiple);
+    let of = |schedule, size| Part { schedule, of: Some((var.clone(), size)) };
+    vec![of(lowered.schedule(), main.clone()), of(cover.rest.schedule(), whole.minus(main))]
+}
+
+/// None where a summand is none.
+fn sum(mut all: impl Iterator<Item = Option<Quantity<String>>>) -> Option<Quantity<String>> {
+    all.try_fold(Quantity::Int(0), |sum, part| Some(part?.plus(sum)))
+}
+
+/// How many tiles a schedule has.
+fn tiles(schedule: &Schedule) -> Option<Quantity<String>> {
+    let is_parallel = |kind: ForKind| matches!(kind, ForKind::Parallel | ForKind::BlockIdx);
+    let parallel = schedule.loops.iter().filter(|l| is_parallel(l.kind));
+    product(parallel.map(|l| Quantity::of_expr(&schedule.program.taken(&l.extent))))
 }
 
 /// None where a factor is none.
@@ -51,18 +90,26 @@ fn product(mut all: impl Iterator<Item = Option<Quantity<String>>>) -> Option<Qu
     all.try_fold(Quantity::Int(1), |product, factor| Some(product.times(factor?)))
 }
 
-/// Iterations of all tiles of the loops of a nest that are split first, and of these loops.
-fn padded(schedule: &Schedule) -> Option<(Quantity<String>, Quantity<String>)> {
-    let mut both = (Quantity::Int(1), Quantity::Int(1));
+/// Iterations of all tiles of the loops of a nest that are split first, and of these loops; or of all loops, of which sums are taken.
+fn padded(schedule: &Schedule, of_all: bool) -> Option<[Quantity<String>; 2]> {
+    let mut both = [Quantity::Int(1), Quantity::Int(1)];
     for iter in &schedule.block.iters {
         let factor = schedule.relations.iter().find_map(|relation| match relation {
             Relation::Split { parent, factor, guard: true, .. } if *parent == iter.name => Some(factor),
             _ => None,
         });
-        let Some(factor) = factor else { continue };
-        let (extent, factor) = (Quantity::of_expr(&schedule.program.taken(&iter.extent))?, Quantity::of_expr(factor)?);
-        let tiles = extent.clone().plus(factor.clone()).minus(Quantity::Int(1)).over(factor.clone());
-        both = (both.0.times(tiles.times(factor)), both.1.times(extent));
+        let extent = || Quantity::of_expr(&schedule.program.taken(&iter.extent));
+        let (padded, asked) = match factor {
+            None if of_all => (extent()?, extent()?),
+            None => continue,
+            Some(factor) => {
+                let (extent, factor) = (extent()?, Quantity::of_expr(factor)?);
+                let tiles = extent.clone().plus(factor.clone()).minus(Quantity::Int(1)).over(factor.clone());
+                (tiles.times(factor), extent)
+            }
+        };
+        let [before, of_asked] = both;
+        both = [before.times(padded), of_asked.times(asked)];
     }
     Some(both)
 }
@@ -92,6 +139,30 @@ mod tests {
         let percent: Vec<&Quantity<String>> = all.iter().filter(|q| q.to_string().contains("* 100 / ")).collect();
         assert!(percent.len() >= 2 && percent.iter().all(|of| (1..=20_000).contains(&value(1, of))), "{texts:?}");
     }
+
+    /// Of 70 rows, 64 are covered by tiles of 8 and 6 by tiles of 6.
+    #[test]
+    fn both_parts_of_a_cover_count() {
+        let (program, target) = (program(DENSE), Target::Cpu(avx512()));
+        let [main, rest] = [8, 6].map(|rows| {
+            let register_tile = [("i".to_owned(), rows), ("j".to_owned(), 16)].into();
+            let block_tile = [("k".to_owned(), 32)].into();
+            let tiled = Tiled { vector: Some("j".into()), register_tile, block_tile, ..Tiled::default() };
+            tiled.micro_kernel(&program, &avx512()).unwrap().0
+        });
+        let cover = MicroKernel::cover(&main, &rest, "M", 64).lowered(&program, &target).unwrap();
+        let of_48 = MicroKernel::cover(&main, &rest, "M", 48).lowered(&program, &target).unwrap();
+        let value = |var: &str| if var == "M" { 70 } else { 96 };
+        let shape: Vec<i64> = program.shape_vars.iter().map(|var| value(var)).collect();
+        // Tiles, and their elements in percent of those that are asked for.
+        for (lowered, padded) in [(main.lowered(&program, &target).unwrap(), 102), (cover, 100), (of_48, 102)] {
+            let all = quantities(&program, &[&lowered], 1);
+            let values = all[program.shape_vars.len() + 1..].iter().map(|of| of.value(&|var: &String| value(var)));
+            let tiles = crate::cost_model::Adaptation::of(&lowered, &shape, 1).grid;
+            assert_eq!(values.collect::<Vec<_>>(), [tiles, padded], "{all:?}");
+        }
+    }
+
     #[test]
     fn no_split_is_by_what_a_tuned_file_cannot_have() {
         let names: Vec<String> = (0..8).map(|dim| format!("{}{dim}", "EXTENT_".repeat(9))).collect();

@@ -58,6 +58,8 @@ pub enum Judgement {
     Broken,
     /// There was no time to measure all of them.
     NoTime,
+    /// There is no contestant beside what is dispatched, such as where the default is the only one: nothing was measured against it.
+    Alone,
 }
 
 /// A micro-kernel that was selected.

@@ -272,7 +272,7 @@ impl Machine {
 
 impl Implementation {
     /// One that was not timed: a device made it up.
-    pub(super) fn simulated(name: &str, seconds: f64) -> Implementation {
+    pub(crate) fn simulated(name: &str, seconds: f64) -> Implementation {
         let call =
             CudaCall { name: name.to_owned(), image: Default::default(), launches: Vec::new(), workspace_bytes: None };
         Implementation::Launched { call, arithmetic: Arithmetic::F32, seconds: Some(seconds) }

@@ -224,10 +224,11 @@ impl StreamK {
         tiles.sub(self.streamed(of)).add(Expr::Int(self.shares))
     }
 
-    /// The grid of one of its kernels, or, where an integer of the device does not count all steps that are shared, more blocks than there can
-    /// be.
+    /// The grid of one of its kernels: nothing where there is no tile, such as of a part of a cover, and, where an integer of the device does
+    /// not count all steps that are shared, more blocks than there can be.
     pub(crate) fn counted(&self, blocks: Expr, of: &dyn Fn(&Expr) -> Expr) -> Expr {
-        let [_, steps] = self.extents(of);
+        let [tiles, steps] = self.extents(of);
+        let blocks = Expr::select(Expr::Int(0).lt(tiles), blocks, Expr::Int(0));
         let line = self.streamed(of).mul(steps);
         // The step behind a block's last is counted from the first of a tile.
         let counts = line.clone().lt(Expr::Int(1 << 30));

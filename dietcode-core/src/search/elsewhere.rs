@@ -4,6 +4,7 @@ use super::{Candidate, Outcome, Tuning, geometric_mean};
 use crate::Result;
 use crate::cost_model::{Adaptation, Calibration, ModelledCall};
 use crate::measure::{Failure, Instance, Purpose, Timing};
+use crate::sketch::Lowered;
 
 /// Two pairs; of calls that take longer than 20 ms one.
 const TURNS: Timing = Timing::warm(4, 0.0, 0.02);
@@ -81,15 +82,17 @@ impl Tuning<'_> {
     /// where it was measured, or else off all, as the points let expect.
     pub(crate) fn expected_at(&self, candidate: &Candidate, shapes: &[Vec<i64>]) -> Vec<f64> {
         let units: Vec<usize> = self.threads.iter().map(|setting| self.device.units(*setting)).collect();
+        let lowered = candidate.micro_kernel.lowered(self.device.program(), self.device.target()).ok();
+        let of_candidate = (candidate, lowered.as_ref());
         let rows: Vec<Vec<f64>> =
-            units.iter().enumerate().map(|(n, units)| self.expected_on(candidate, shapes, n, *units)).collect();
+            units.iter().enumerate().map(|(n, units)| self.expected_on(of_candidate, shapes, n, *units)).collect();
         (0..shapes.len()).map(|shape| geometric_mean(rows.iter().map(|row| row[shape]))).collect()
     }
 
-    /// The same at a number of threads (its position) with so many units.
+    /// The same at a number of threads (its position) with so many units, of a candidate as it is lowered.
     pub(super) fn expected_on(
         &self,
-        candidate: &Candidate,
+        (candidate, lowered): (&Candidate, Option<&Lowered>),
         shapes: &[Vec<i64>],
         threads: usize,
         units: usize,
@@ -99,7 +102,8 @@ impl Tuning<'_> {
             let fit = Adaptation::of_parts(&candidate.schedule, candidate.cover.as_deref(), shape, units);
             candidate.rate(threads).map_or(0.0, |rate| fit.throughput(rate))
         };
-        let Some((modelled, calibration)) = self.modelled(candidate, shapes, threads, units) else {
+        let modelled = lowered.and_then(|lowered| self.modelled((candidate, lowered), shapes, threads, units));
+        let Some((modelled, calibration)) = modelled else {
             return shapes.iter().map(by_rate).collect();
         };
         let expected = |(shape, seconds): (&Vec<i64>, &f64)| match seconds.is_finite() && *seconds > 0.0 {
@@ -116,15 +120,14 @@ impl Tuning<'_> {
     /// Seconds that the model says at shapes, and by what factor it is wrong; none if it knows no instance.
     fn modelled(
         &self,
-        candidate: &Candidate,
+        (candidate, lowered): (&Candidate, &Lowered),
         shapes: &[Vec<i64>],
         threads: usize,
         units: usize,
     ) -> Option<(Vec<f64>, Calibration)> {
-        let (def, target) = (self.device.def(), self.device.target());
-        let lowered = candidate.micro_kernel.lowered(self.device.program(), target).ok()?;
+        let def = self.device.def();
         let instances: Vec<Vec<i64>> = self.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
-        let modelled = self.model.seconds(def, &lowered, &instances, units);
+        let modelled = self.model.seconds(def, lowered, &instances, units);
         let seen = |gflops: &dyn Fn(usize) -> Option<f64>| {
             Calibration::of(modelled.iter().enumerate().filter_map(|(at, time)| {
                 let flops = self.workloads[at].instance.flops;
@@ -134,6 +137,6 @@ impl Tuning<'_> {
         };
         let calibration =
             seen(&|at| candidate.gflops[threads][at]).or_else(|| seen(&|at| Some(candidate.predicted[threads][at])))?;
-        Some((self.model.seconds(def, &lowered, shapes, units), calibration))
+        Some((self.model.seconds(def, lowered, shapes, units), calibration))
     }
 }

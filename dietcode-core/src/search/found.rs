@@ -11,7 +11,7 @@ pub struct Found {
     pub candidates: Vec<Candidate>,
     /// Which of them runs where nothing was tuned, for each instance.
     pub default: Vec<usize>,
-    /// How many were tried, with those that failed.
+    /// How many were tried beside the defaults, with those that failed.
     pub tried: usize,
     /// How many of them were not measured, since their outcome was on record.
     pub known: usize,
@@ -28,11 +28,10 @@ impl Found {
     pub(super) fn of(
         candidates: Vec<Candidate>,
         default: Vec<usize>,
-        known: usize,
+        (tried, known): (usize, usize),
         pace: Pace,
         failed: Vec<(String, Failure)>,
     ) -> Found {
-        let tried = candidates.len();
         let candidates: Vec<Candidate> = candidates.into_iter().filter(|candidate| !candidate.failed).collect();
         let best = |(threads, row): (usize, &Vec<Option<f64>>)| {
             let best = |at: usize| candidates.iter().filter_map(|c| c.gflops[threads][at]).fold(0.0, f64::max);

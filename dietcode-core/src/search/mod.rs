@@ -73,7 +73,8 @@ use crate::config::Scheduling;
 /// How a search goes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
-    /// The most candidates of all kernels together; none: as many as the budget allows.
+    /// The most candidates of all kernels together, covers among them; what runs where nothing was tuned is measured beside them. None: as
+    /// many as the budget allows.
     pub trials: Option<usize>,
     /// The share of the roofline that is enough.
     pub until: Option<f64>,
@@ -90,41 +91,42 @@ pub struct Course {
 ///
 /// Of each kernel: if measuring is not possible at all: no worker, no reference, or a default micro-kernel that fails.
 pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Vec<Result<Found>> {
+    let begun = tasks.iter_mut().map(|task| task.begin(course.trials)).collect();
     let mut left = course.trials;
-    let mut begun = Vec::new();
-    for task in tasks.iter_mut() {
-        begun.push(task.begin(left));
-        left = left.map(|left| left.saturating_sub(task.tuning.candidates.len()));
-    }
-    let searched = rounds(tasks, begun, course, left);
+    let searched = rounds(tasks, begun, course, &mut left);
     let of = tasks.len();
     let ended = tasks.iter_mut().zip(searched).enumerate().map(|(at, (task, searched))| {
         task.tuning.budget.begin_end(at, of);
-        searched.and_then(|()| task.end())
+        searched.and_then(|()| task.end(&mut left))
     });
     ended.collect()
 }
 
 /// Gives rounds to the kernels that have begun; `left` are the trials of all. What came of each.
-fn rounds(tasks: &mut [Task<'_>], begun: Vec<Result<()>>, course: &Course, mut left: Option<usize>) -> Vec<Result<()>> {
+fn rounds(
+    tasks: &mut [Task<'_>],
+    begun: Vec<Result<()>>,
+    course: &Course,
+    left: &mut Option<usize>,
+) -> Vec<Result<()>> {
     let shares: Vec<_> = tasks.iter().map(|task| (task.weight, task.operations(), task.latency())).collect();
     let mut scheduler = TaskScheduler::new(course.scheduling.clone(), shares, course.seed);
     let mut searched = begun;
     searched.iter().enumerate().filter(|(_, begun)| begun.is_err()).for_each(|(at, _)| scheduler.end(at));
-    while left != Some(0)
-        && let Some(at) = scheduler.next_task()
-    {
+    loop {
+        let most = left.map(|left| left.saturating_sub(kept(tasks, course)));
+        let Some(at) = scheduler.next_task().filter(|_| most != Some(0)) else { break };
         if tasks[at].tuning.round == 0 {
             tasks[at].tuning.similar = similar::traces_for(tasks, at);
         }
         let task = &mut tasks[at];
         let near = course.until.is_some_and(|until| task.tuning.reached().is_some_and(|found| found >= until));
         // As long as kernels wait for their first round, the trials are for all of them.
-        let most = left.map(|left| left.div_ceil(scheduler.waiting().max(1)));
+        let most = most.map(|most| most.div_ceil(scheduler.waiting().max(1)));
         match if near { Ok(0) } else { task.round(most) } {
             Ok(tried) if tried > 0 => {
                 scheduler.note(at, tried, task.latency());
-                left = left.map(|left| left.saturating_sub(tried));
+                *left = left.map(|left| left.saturating_sub(tried));
             }
             done => {
                 scheduler.end(at);
@@ -133,4 +135,10 @@ fn rounds(tasks: &mut [Task<'_>], begun: Vec<Result<()>>, course: &Course, mut l
         }
     }
     searched
+}
+
+/// How many trials rounds leave to covers, which are tried after the last one: as many as may pay, and a sixteenth at the most.
+fn kept(tasks: &[Task<'_>], course: &Course) -> usize {
+    let most = course.trials.map_or(0, |trials| trials / 16);
+    if most == 0 { 0 } else { tasks.iter().map(|task| covers::wanted(&task.tuning)).sum::<usize>().min(most) }
 }

@@ -63,6 +63,73 @@ fn bound(device: &mut dyn Device, workload: &WorkloadInstance, threads: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
+    use crate::measure::{
+        Code, Compile, Failure, Implementation, Instance, Measured, Purpose, SimulatedDevice, Subject,
+    };
+    use crate::search::testing::{dense, target};
+
+    /// A device whose bounds can be measured, as long as nobody else uses it.
+    #[derive(Debug)]
+    struct Bounded(SimulatedDevice);
+
+    impl Device for Bounded {
+        fn subject(&self) -> &Subject {
+            self.0.subject()
+        }
+
+        fn units(&self, setting: usize) -> usize {
+            self.0.units(setting)
+        }
+
+        fn compiler(&self, purpose: Purpose) -> Compile {
+            self.0.compiler(purpose)
+        }
+
+        fn implementation(&mut self, code: &Code, instance: &Instance) -> Result<Implementation> {
+            self.0.implementation(code, instance)
+        }
+
+        fn measure(
+            &mut self,
+            instance: &Instance,
+            implementations: Vec<Implementation>,
+            setting: usize,
+            timing: Timing,
+        ) -> Result<Measured> {
+            self.0.measure(instance, implementations, setting, timing)
+        }
+
+        fn peak(&self, _: usize) -> Option<(Implementation, f64)> {
+            Some((Implementation::simulated("peak", 0.0), 2e9))
+        }
+
+        fn stream(&self, _: &Instance) -> Result<Option<Implementation>> {
+            Ok(Some(Implementation::simulated("stream", 0.0)))
+        }
+    }
+
+    /// A search would wait for what it takes to be infinite.
+    #[test]
+    fn a_bound_that_others_do_not_let_be_measured_is_an_error() {
+        let def = dense(96, 64);
+        let instance = Instance::of(&def, &[64]).unwrap();
+        let workloads = [WorkloadInstance { wkl: [("M".to_owned(), 64)].into(), weight: 1.0, instance }];
+        let measured = |is_used: bool| {
+            let seconds = move |_: &str, _: &Instance, _: usize| match is_used {
+                true => Err(Failure::Unknown { clean: 0, asked: 5 }),
+                false => Ok(0.5),
+            };
+            let device = SimulatedDevice::new(def.clone(), target(), Box::new(seconds));
+            Roofline::measure(&mut Bounded(device), &workloads, &[1])
+        };
+        // What reads and writes the tensors once takes as long as what completes so many more operations.
+        let bound = measured(false).unwrap().gflops[0][0];
+        assert!((bound - 2e-9 * workloads[0].instance.flops).abs() < 1e-9, "{bound}");
+        let error = measured(true).unwrap_err();
+        let why = "--until: what this machine reaches at shape [64] is not known, as others took its cores";
+        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Unavailable, why));
+    }
 
     #[test]
     fn shares_are_weighted_and_what_is_missing_is_nothing() {

@@ -50,12 +50,12 @@ impl Tuning<'_> {
             screening::screen(self, &batch)?;
             self.note_pace(&batch);
             self.time_default_again()?;
-            self.progress(Phase::Rounds, self.candidates.len(), self.trials);
+            self.progress(Phase::Rounds, self.searched(), self.trials);
         }
         // Nobody waits for what is left of it.
         drop(ahead);
         full::measure(self, &(first..self.candidates.len()).collect::<Vec<_>>())?;
-        self.progress(Phase::Rounds, self.candidates.len(), self.trials);
+        self.progress(Phase::Rounds, self.searched(), self.trials);
         Ok(())
     }
 

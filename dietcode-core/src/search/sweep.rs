@@ -20,6 +20,8 @@ pub struct Sweep {
     pub micro_kernel: String,
     /// The number of threads, or 0.
     pub setting: usize,
+    /// What caches held before each call.
+    pub cache: Cache,
     /// Cores or multiprocessors.
     pub units: usize,
     /// Tiles that one of them has under way at once.
@@ -129,6 +131,7 @@ impl Sweep {
         Ok(Some(Sweep {
             micro_kernel: micro_kernel.name(),
             setting,
+            cache,
             units,
             flight,
             points: all(&points.timed, &of_points, &at_points),

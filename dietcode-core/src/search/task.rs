@@ -23,8 +23,8 @@ pub struct Task<'a> {
 impl Task<'_> {
     /// The round before the first: the micro-kernels that run where nothing was tuned, in the order in which [`Defaults`](super::Defaults)
     /// counts them, each on all instances that it serves there. If one fails, there is nothing that the others could be compared with.
-    pub(super) fn begin(&mut self, left: Option<usize>) -> Result<()> {
-        self.tuning.trials = left;
+    pub(super) fn begin(&mut self, trials: Option<usize>) -> Result<()> {
+        self.tuning.trials = trials;
         let defaults = self.tuning.defaults.micro_kernels.iter().cloned();
         let defaults = defaults.map(|default| Proposal::of_family(default, &*self.tuning.device));
         self.tuning.try_all(defaults.collect::<Result<_>>()?)?;
@@ -37,7 +37,7 @@ impl Task<'_> {
         if self.tuning.budget.is_over(Part::Rounds) {
             return Ok(0);
         }
-        let before = self.tuning.candidates.len();
+        let before = self.tuning.searched();
         self.tuning.trials = left.map(|left| before + left);
         self.tuning.round += 1;
         let want = left.map_or(self.per_round, |left| left.min(self.per_round));
@@ -46,7 +46,7 @@ impl Task<'_> {
         drop(proposing);
         self.tuning.try_all(spread(proposals, |proposal| proposal.micro_kernel.trace.register_tile()))?;
         self.tuning.journal.sync()?;
-        Ok(self.tuning.candidates.len() - before)
+        Ok(self.tuning.searched() - before)
     }
 
     /// The weighted sum over the instances of the seconds that the best take, of each in the geometric mean over the numbers of threads
@@ -68,10 +68,12 @@ impl Task<'_> {
         self.tuning.workloads.iter().map(|workload| workload.weight * workload.instance.flops).sum()
     }
 
-    /// What was found, for the finals.
-    pub(super) fn end(&mut self) -> Result<Found> {
+    /// What was found, for the finals, with covers of it, of as many trials as are left.
+    pub(super) fn end(&mut self, left: &mut Option<usize>) -> Result<Found> {
         full::measure_finalists(&mut self.tuning)?;
-        covers::measure(&mut self.tuning)?;
+        let before = self.tuning.searched();
+        covers::measure(&mut self.tuning, *left)?;
+        *left = left.map(|left| left.saturating_sub(self.tuning.searched() - before));
         self.tuning.journal.sync()?;
         self.tuning.finish()
     }

@@ -33,7 +33,7 @@ pub struct Tuning<'a> {
     pub threads: Vec<usize>,
     /// How long.
     pub budget: Budget<'a>,
-    /// How many candidates there can be in all, as far as that is known.
+    /// How many trials there can be in all, as far as that is known.
     pub(super) trials: Option<usize>,
     /// What caches hold before each call.
     pub cache: Cache,
@@ -55,7 +55,7 @@ pub struct Tuning<'a> {
     pub(super) similar: Vec<Trace>,
     /// The round that is under way.
     pub(super) round: usize,
-    /// Candidates whose outcome was on record.
+    /// Trials whose outcome was on record.
     pub(super) known: usize,
     /// The differences of the logarithms of two figures of one micro-kernel, one after the other.
     differences: Vec<f64>,
@@ -125,7 +125,8 @@ impl<'a> Tuning<'a> {
             model.instances = vec![all; self.threads.len()];
         }
         let trial = self.candidates.len();
-        self.known += usize::from(self.journal.has(&proposal.micro_kernel.name()));
+        let is_default = trial < self.defaults.micro_kernels.len();
+        self.known += usize::from(!is_default && self.journal.has(&proposal.micro_kernel.name()));
         self.candidates.push(Candidate::new(proposal, trial as u64, adaptations, model));
         trial
     }
@@ -386,6 +387,11 @@ impl<'a> Tuning<'a> {
         }));
     }
 
+    /// How many trials there were: the defaults, which are what candidates are compared with, are none.
+    pub(super) fn searched(&self) -> usize {
+        self.candidates.len().saturating_sub(self.defaults.micro_kernels.len())
+    }
+
     /// Reports a sentence.
     pub(super) fn notice(&self, text: String) {
         (self.watch)(Event::Notice(text));
@@ -422,7 +428,8 @@ impl<'a> Tuning<'a> {
     /// What was found; the defaults must be among it.
     pub(super) fn finish(&mut self) -> Result<Found> {
         self.check_default()?;
+        let tried = (self.searched(), self.known);
         let (candidates, failed) = (std::mem::take(&mut self.candidates), self.take_failed());
-        Ok(Found::of(candidates, self.defaults.of.clone(), self.known, self.pace.clone(), failed))
+        Ok(Found::of(candidates, self.defaults.of.clone(), tried, self.pace.clone(), failed))
     }
 }

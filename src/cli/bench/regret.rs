@@ -74,6 +74,8 @@ struct Measured {
     unknown: Vec<Unknown>,
     /// How many shapes of more operations were left out, of those that were drawn.
     left_out: usize,
+    /// What caches held before each call.
+    cache: Cache,
 }
 
 /// A shape at a number of threads.
@@ -83,6 +85,8 @@ struct AtShape {
     threads: usize,
     /// What the decision tree picks.
     kernel: String,
+    /// How many other micro-kernels were measured beside it; with none, nothing is known of its regret, which is 1.
+    rivals: usize,
     /// The fastest on the odd pairs; the same where none is faster.
     best: String,
     /// The time of what is dispatched over the fastest's on the even pairs, where noise may leave it below 1.
@@ -169,7 +173,7 @@ pub(super) fn run(
     let worst = shapes.iter().map(|at| at.regret).fold(1.0, f64::max);
     let ratios = shapes.iter().filter_map(|at| Some(at.library.as_ref()?.ratio));
     let least_of_library = ratios.reduce(f64::min);
-    let measured = Measured { mean, worst, least_of_library, libraries, shapes, unknown, left_out };
+    let measured = Measured { mean, worst, least_of_library, libraries, shapes, unknown, left_out, cache };
     arguments.files.print(&text(&measured))?;
     arguments.files.write(&measured, || threads.iter().map(|threads| chart(&measured, *threads)).collect())?;
     if failed > 0 { Err(failed_at(failed)) } else { Ok(()) }
@@ -318,6 +322,7 @@ fn at_shape(workload: &WorkloadInstance, kernel: String, comparison: &Comparison
         gflops_of_best: gflops(best.as_ref().map_or(PICK, |best| best.name)),
         best: best.map_or_else(|| kernel.clone(), |best| best.name.to_owned()),
         kernel,
+        rivals: rivals.len(),
         library,
     })
 }
@@ -362,9 +367,19 @@ fn text(measured: &Measured) -> String {
         0 => String::new(),
         unknown => format!("of {} nothing is known: others took the cores\n", counted(unknown, "shape")),
     };
+    let alone = match measured.shapes.iter().filter(|at| at.rivals == 0).count() {
+        0 => String::new(),
+        alone => {
+            format!("at {} nothing was measured against it: no other micro-kernel is there\n", counted(alone, "shape"))
+        }
+    };
+    let cache = match measured.cache {
+        Cache::Warm => String::new(),
+        cache => format!(" with {cache} caches"),
+    };
     format!(
-        "\nTime of what is dispatched over that of the best micro-kernel, by pairs at {}: the worst\n{table}\n{}\
-         {:.3} in the mean, {:.3} at worst; more than 2% for certain at {certain}\n{library}{unknown}",
+        "\nTime of what is dispatched over that of the best micro-kernel, by pairs at {}{cache}: the worst\n{table}\n{}\
+         {:.3} in the mean, {:.3} at worst; more than 2% for certain at {certain}\n{alone}{library}{unknown}",
         counted(measured.shapes.len(), "shape"),
         legend.text(),
         measured.mean,
@@ -439,6 +454,31 @@ mod tests {
         let at = compared(vec![(PICK, vec![1.0; 4]), ("blas:one", vec![3.0; 2])]);
         let ratio = at.library.unwrap().ratio;
         assert!(at.best == "own" && at.regret == 1.0 && (ratio - 3.0).abs() < 1e-12, "{ratio}");
+    }
+
+    #[test]
+    fn what_nothing_was_measured_against_is_told() {
+        let of = |all: Vec<(&str, Vec<f64>)>| {
+            let shapes = vec![compared(all)];
+            let (unknown, libraries) = (Vec::new(), BTreeSet::new());
+            let cache = Cache::Rotated;
+            text(&Measured {
+                mean: 1.0,
+                worst: 1.0,
+                least_of_library: None,
+                libraries,
+                shapes,
+                unknown,
+                left_out: 0,
+                cache,
+            })
+        };
+        let [own, library, rival] = [PICK, "blas:one", "rival"].map(|name| (name, vec![1.0; 4]));
+        let alone = of(vec![own.clone(), library.clone()]);
+        assert!(alone.contains("at 1 shape nothing was measured against it"), "{alone}");
+        assert!(alone.contains("by pairs at 1 shape with rotated caches"), "{alone}");
+        let beside = of(vec![own, library, rival]);
+        assert!(!beside.contains("nothing was measured"), "{beside}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dietcode::core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode::core::codegen::cuda::{CudaUnit, translation_unit};
 use dietcode::core::config::{ConfigFile, KernelSet, WklInst};
-use dietcode::core::cost_model::cuda::{Clocks, Limit, Prediction, Profile};
+use dietcode::core::cost_model::cuda::{Clocks, Computing, Limit, Prediction, Profile};
 use dietcode::core::doing::doing;
 use dietcode::core::machine::cuda::{
     Class, ComputeCapability, DeviceLimits, KernelReport, KernelSass, Nvcc, Nvdisasm, Pipe,
@@ -72,11 +72,11 @@ struct Row {
     report: KernelReport,
     #[serde(flatten)]
     sass: KernelSass,
-    /// What is expected of the micro-kernel, with the launch that computes its tiles.
+    /// What is expected of the micro-kernel, with the launch that computes its tiles; of a cover, of each part with its own.
     expected: Vec<Expected>,
 }
 
-/// What is expected of a micro-kernel at a shape.
+/// What is expected of a micro-kernel at a shape; of a part of a cover, at the shape of the part.
 #[derive(Clone, Debug, Serialize)]
 struct Expected {
     shape: BTreeMap<String, i64>,
@@ -179,17 +179,18 @@ impl Wanted {
         let of_launches = (&*unit.launches, &*compiled.report);
         profile.count(device, of_launches);
         let resources = profile.resources(device, Some(of_launches));
-        let expected = |instance: &Instance| {
-            let predicted = profile.predict(&def, device, &resources, &instance.shape);
-            let flops = instance.flops / predicted.seconds;
+        let expected = |Computing { first, profile, shape, .. }: &Computing<'_>| {
+            let predicted = profile.predict(&def, device, &resources[*first..], shape);
+            let flops = Instance::of(&def, shape).ok()?.flops / predicted.seconds;
             Some(Expected {
-                shape: def.shape_vars.iter().map(|var| var.name.clone()).zip(instance.shape.iter().copied()).collect(),
-                iteration: profile.iteration(device, &instance.shape)?,
+                shape: def.shape_vars.iter().map(|var| var.name.clone()).zip(shape.iter().copied()).collect(),
+                iteration: profile.iteration(device, shape)?,
                 predicted,
                 gflops: flops * 1e-9,
                 share_of_peak: flops / profile.peak(device),
             })
         };
+        let parts: Vec<Computing<'_>> = instances.iter().flat_map(|instance| profile.parts(&instance.shape)).collect();
         let row = |(at, symbol): (usize, &String)| {
             let report = reports.iter().find(|report| report.symbol == *symbol).cloned();
             let sass = sass.iter().find(|sass| sass.symbol == *symbol).cloned();
@@ -198,8 +199,7 @@ impl Wanted {
                     "nvcc and nvdisasm do not both tell of `{symbol}`, which was compiled for {capability}"
                 ))
             })?;
-            let expected =
-                if at == profile.main() { instances.iter().filter_map(expected).collect() } else { Vec::new() };
+            let expected = parts.iter().filter(|part| part.launch == at).filter_map(expected).collect();
             let (kernel, micro_kernel) = (kernel.clone(), unit.name.clone());
             Ok(Row { device: capability, kernel, micro_kernel, report, sass, expected })
         };

@@ -59,8 +59,8 @@ const MOST_CHECKS: u128 = 4096;
 /// More micro-kernels than this are not listed for one config that says nothing else.
 const MOST_LISTED: u64 = 40;
 
-/// In a rehearsal all of it is emulated: so many candidates, the default among them, if the config says nothing else.
-const FEW_TRIALS: u64 = 2;
+/// In a rehearsal all of it is emulated: so many candidates beside the defaults, if the config says nothing else.
+const FEW_TRIALS: u64 = 1;
 const FEW_INSTANCES: usize = 2;
 
 impl Plan {

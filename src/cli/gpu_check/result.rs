@@ -107,7 +107,7 @@ pub(super) struct Tuned {
     pub(super) source_hash: String,
     pub(super) strategy: &'static str,
     pub(super) seconds: f64,
-    /// How many were tried, the default among them.
+    /// How many were tried beside the defaults.
     pub(super) candidates: usize,
     pub(super) failed: Vec<Failed>,
     pub(super) default: String,

@@ -4,6 +4,7 @@ mod made;
 mod show;
 
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -65,7 +66,8 @@ pub(crate) struct Arguments {
     /// (first) config's `search.seconds`.
     #[arg(long, value_name = "S", value_parser = positive)]
     seconds: Option<f64>,
-    /// The most candidates to try, for each config. Default: the config's `search.trials`, or as many as the time allows.
+    /// The most candidates to try, for each config, covers among them; the default micro-kernels, with which they are compared, do not
+    /// count. Default: the config's `search.trials`, or as many as the time allows.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     trials: Option<u64>,
     /// Search until the best reach this share of what the machine allows: the measured peak of multiply-adds or of memory,
@@ -257,6 +259,7 @@ fn check(arguments: &Arguments) -> Result<()> {
         ));
     }
     each_once(&arguments.configs, "config")?;
+    threads_once(&arguments.threads)?;
     arguments.files.check()
 }
 
@@ -292,6 +295,15 @@ pub(super) fn thread_count(text: &str) -> Result<usize, String> {
 /// The same, as a config has it.
 fn thread_number(text: &str) -> Result<i64, String> {
     thread_count(text).map(|count| i64::try_from(count).unwrap_or(0))
+}
+
+/// Refuses a number of threads that is given twice, as in a config's `search.threads`.
+pub(super) fn threads_once<N: PartialEq + Display>(threads: &[N]) -> Result<()> {
+    let again = threads.iter().enumerate().find(|(at, number)| threads[..*at].contains(number));
+    again.map_or(Ok(()), |(_, number)| {
+        let message = format!("--threads: found {number} a second time, expected each number of threads once");
+        Err(Error::input(message))
+    })
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -62,7 +62,7 @@ fn traces_are_evolved_built_and_called() {
     package.write("src/main.rs", MAIN);
     let tune = |more: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dietcode"));
-        command.args(["tune", "configs/bert_dense.json", "--target", "cuda-host", "--trials", "7"]).args(more);
+        command.args(["tune", "configs/bert_dense.json", "--target", "cuda-host", "--trials", "6"]).args(more);
         let output = command.current_dir(package.folder()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
         said(&output)
@@ -136,7 +136,7 @@ fn searched(place: &Place, target: &str) -> (usize, bool) {
 fn several_targets_are_searched_in_one_run() {
     let place = Place::new();
     place.set("dense.json", "\"targets\": {", "\"targets\": { \"cuda\": { \"capabilities\": [\"sm_80\"] },");
-    place.tune(&["dense.json", "--target", "cpu,cuda-host", "--strategy", "evolution", "--trials", "9"]);
+    place.tune(&["dense.json", "--target", "cpu,cuda-host", "--strategy", "evolution", "--trials", "2"]);
     let ((on_cpu, cpu_estimated), (on_gpu, gpu_estimated)) = (searched(&place, "cpu"), searched(&place, "sm_80"));
     assert!(on_cpu > 0 && on_gpu > 0, "{on_cpu} on the CPU, {on_gpu} on the GPU");
     assert!(!cpu_estimated && gpu_estimated, "times on the CPU, estimates for the GPU");
@@ -153,7 +153,7 @@ fn what_cannot_be_tuned_does_not_keep_the_others() {
     place.set("dense.json", "\"targets\": {", "\"targets\": { \"cuda\": { \"capabilities\": [\"sm_80\"] },");
     for configs in [["scale.json", "dense.json"], ["dense.json", "scale.json"]] {
         drop(std::fs::remove_file(place.path("dense.sm_80.tuned.json")));
-        let arguments = [&configs[..], &["--target", "cuda-host", "--strategy", "evolution", "--trials", "2"]].concat();
+        let arguments = [&configs[..], &["--target", "cuda-host", "--strategy", "evolution", "--trials", "1"]].concat();
         let output = place.command(&arguments).output().unwrap();
         let said = said(&output);
         assert!(!output.status.success(), "{said}");
@@ -169,8 +169,8 @@ fn what_the_generators_list_for_a_gpu_is_enumerated() {
     let generators = r#""targets": { "cuda": { "capabilities": ["sm_80"], "generators": [
         { "family": "blocked", "thread": [{ "i": 2, "j": 8 }, { "i": 4, "j": 8 }], "reduce": [{ "k": 4 }, { "k": 8 }] } ] },"#;
     place.set("dense.json", "\"targets\": {", generators);
-    // The default and these four, however long nvcc takes.
-    let said = place.tune(&["dense.json", "--target", "cuda-host", "--strategy", "enumerate", "--trials", "5"]);
+    // These four, however long nvcc takes.
+    let said = place.tune(&["dense.json", "--target", "cuda-host", "--strategy", "enumerate", "--trials", "4"]);
     assert!(said.contains("4 candidates from 4 schedules"), "{said}");
     let seen = records(&std::fs::read_to_string(place.path("dense.sm_80.records.jsonl")).unwrap());
     let listed = seen.iter().filter(|record| record["trial"] != 0);
@@ -194,7 +194,7 @@ fn the_shipped_config_is_evolved_for() {
     let folder = tempfile::tempdir().unwrap();
     let [tuned, seen] = ["tuned.json", "records.jsonl"].map(|name| folder.path().join(name));
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dietcode"));
-    command.args(["tune", "configs/bert_dense.json", "--target", "cuda-host", "--trials", "3", "--seed", "1"]);
+    command.args(["tune", "configs/bert_dense.json", "--target", "cuda-host", "--trials", "2", "--seed", "1"]);
     command.arg("--output").arg(&tuned).arg("--records").arg(&seen).current_dir(env!("CARGO_MANIFEST_DIR"));
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::place::{Place, said};
 
-const TRIALS: usize = 6;
-/// The first of them are what runs where nothing was tuned.
+/// What runs where nothing was tuned comes first, and three trials.
 const DEFAULTS: u64 = 3;
+const CANDIDATES: usize = 6;
 
 /// Numbers that are others each time (or those of `DIETCODE_SEED`); a failure tells where they started.
 struct Chance(u64);
@@ -67,7 +67,7 @@ fn a_killed_run_is_continued_and_nothing_is_lost_or_measured_again() {
 
 fn killed_and_continued(strategy: &str, moments: usize, chance: &mut Chance) {
     let place = Place::new();
-    let arguments = ["dense.json", "--trials", "6", "--strategy", strategy, "--resume"];
+    let arguments = ["dense.json", "--trials", "3", "--strategy", strategy, "--resume"];
     let mut there: Vec<String> = Vec::new();
     for _ in 0..moments {
         let mut child = place.command(&arguments).spawn().unwrap();
@@ -92,12 +92,12 @@ fn killed_and_continued(strategy: &str, moments: usize, chance: &mut Chance) {
     };
     let figures: Vec<String> = figures.map(asked).collect();
     assert_eq!(figures.len(), figures.iter().collect::<BTreeSet<_>>().len(), "each is measured once: {figures:#?}");
-    assert_eq!(names(&records).len(), TRIALS, "the trials of all parts together");
+    assert_eq!(names(&records).len(), CANDIDATES, "the trials of all parts together");
     assert!(records.iter().all(|record| record["run"] == records[0]["run"]), "it is one run");
     let tuned = place.json("dense.cpu.tuned.json");
 
     let said = place.tune(&arguments);
-    assert!(said.contains(&format!("continuing a run of which {TRIALS} candidates are on record")), "{said}");
+    assert!(said.contains(&format!("continuing a run of which {CANDIDATES} candidates are on record")), "{said}");
     assert_eq!(place.lines(), finished, "a finished run has nothing left to measure");
     assert_eq!(place.json("dense.cpu.tuned.json")["tree"], tuned["tree"], "its verdicts are on record");
     let (known, instances) = (names(&records), tuned["instances"].as_array().unwrap());
@@ -107,7 +107,7 @@ fn killed_and_continued(strategy: &str, moments: usize, chance: &mut Chance) {
     }
 
     let unbroken = Place::new();
-    unbroken.tune(&["dense.json", "--trials", "6", "--strategy", strategy]);
+    unbroken.tune(&["dense.json", "--trials", "3", "--strategy", strategy]);
     assert_eq!(first(&unbroken.records()), first(&records), "the same candidates as in one go");
     if strategy == "enumerate" {
         assert_eq!(names(&unbroken.records()), names(&records), "a list does not depend on figures");

@@ -8,7 +8,7 @@ use super::place::{Place, said};
 #[test]
 fn each_config_has_its_tuned_file() {
     let place = Place::new();
-    let said = place.tune(&["dense.json", "scale.json", "--trials", "3"]);
+    let said = place.tune(&["dense.json", "scale.json", "--trials", "1"]);
     assert!(!said.contains("BLAS: none found"), "none was asked for: {said}");
     for (file, kernel) in [("dense.cpu.tuned.json", "dense"), ("scale.cpu.tuned.json", "scale")] {
         assert_eq!(place.json(file)["kernel"], kernel);
@@ -23,7 +23,7 @@ fn whose_latency_counts_more_gets_the_trials_that_are_left() {
         place.set(config, "\"enumerate\"", "\"random\", \"scheduler\": { \"epsilon\": 0 }");
     }
     place.set("other.json", "\"seed\"", "\"weight\": 1e6, \"seed\"");
-    place.tune(&["dense.json", "other.json", "--trials", "7"]);
+    place.tune(&["dense.json", "other.json", "--trials", "4"]);
     let tried = |name: &str| place.records_of(name).iter().map(|record| record["trial"].as_u64().unwrap()).max();
     // Three defaults and a round of three for each; then there are two more.
     assert_eq!((tried("dense"), tried("other")), (Some(5), Some(7)));
@@ -47,7 +47,7 @@ fn what_was_found_for_the_others_is_kept_when_one_kernel_fails() {
     fs::set_permissions(place.path("compiler"), fs::Permissions::from_mode(0o755)).unwrap();
     for configs in [["scale.json", "dense.json"], ["dense.json", "scale.json"]] {
         drop(fs::remove_file(place.path("dense.cpu.tuned.json")));
-        let mut command = place.command(&[&configs[..], &["--trials", "2"]].concat());
+        let mut command = place.command(&[&configs[..], &["--trials", "1"]].concat());
         let output = command.env("CC", place.path("compiler")).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));
         assert!(said(&output).contains("dietcode: scale.json: the default micro-kernel `nest_"), "{}", said(&output));

@@ -30,11 +30,11 @@ fn families(place: &Place) -> Vec<String> {
 fn the_whole_space_is_searched_and_the_search_is_continued() {
     for strategy in ["evolution", "random"] {
         let place = Place::new();
-        let arguments = ["dense.json", "--trials", "6", "--strategy", strategy];
+        let arguments = ["dense.json", "--trials", "3", "--strategy", strategy];
         let said = place.tune(&arguments);
         assert!(said.contains(&format!("{strategy} of ")), "{said}");
         let (tried, lines) = (trials(&place), place.lines());
-        assert_eq!(tried.len(), 6, "{tried:?}");
+        assert_eq!(tried.len(), 6, "three beside the defaults: {tried:?}");
         let families = families(&place);
         assert_eq!(families[..3], ["nest", "tiled", "tiled"], "the defaults");
         assert!(families[3..].iter().all(|family| family == "traced"), "{families:?}");
@@ -57,7 +57,7 @@ fn the_whole_space_is_searched_and_the_search_is_continued() {
 fn an_evolution_is_guided_by_the_model_that_was_asked_for() {
     let tried = |model: &[&str], named: &str| {
         let place = Place::new();
-        let arguments = [&["dense.json", "--trials", "6", "--strategy", "evolution"], model].concat();
+        let arguments = [&["dense.json", "--trials", "3", "--strategy", "evolution"], model].concat();
         let said = place.tune(&arguments);
         assert!(said.contains(&format!("guided by the model \"{named}\"")), "{said}");
         (trials(&place), place)
@@ -67,13 +67,13 @@ fn an_evolution_is_guided_by_the_model_that_was_asked_for() {
     assert_ne!(analytic, random, "the seed and the space are the same");
     let (_, again) = tried(&["--model", "learned"], "learned");
     let lines = again.lines();
-    again.tune(&["dense.json", "--trials", "6", "--strategy", "evolution", "--model", "learned", "--resume"]);
+    again.tune(&["dense.json", "--trials", "3", "--strategy", "evolution", "--model", "learned", "--resume"]);
     assert_eq!(again.lines(), lines, "what was learned depends on what was measured alone");
     let said = place.tune(&["dense.json", "--trials", "1", "--strategy", "evolution", "--model", "random", "--resume"]);
     assert!(said.contains("no run with this config"), "{said}");
     place.set("dense.json", "\"seed\"", "\"model\": \"random\", \"seed\"");
     fs::remove_file(place.path("dense.cpu.records.jsonl")).unwrap();
-    place.tune(&["dense.json", "--trials", "6", "--strategy", "evolution"]);
+    place.tune(&["dense.json", "--trials", "3", "--strategy", "evolution"]);
     assert_eq!(trials(&place), random, "a config and the command line say the same");
 }
 
@@ -82,11 +82,11 @@ fn an_evolution_is_guided_by_the_model_that_was_asked_for() {
 fn caches_are_as_the_config_says_and_what_is_written_says_so() {
     let place = Place::new();
     let cold = |of: &serde_json::Value| of["outcome"]["measured"]["cache"].clone();
-    place.tune(&["scale.json", "--trials", "2"]);
+    place.tune(&["scale.json", "--trials", "1"]);
     let warm = place.records_of("scale");
     assert!(warm.iter().all(|record| cold(record).is_null()), "{warm:?}");
     place.set("scale.json", "\"threads\"", "\"cache\": \"cold\", \"threads\"");
-    let said = place.tune(&["scale.json", "--trials", "2", "--resume"]);
+    let said = place.tune(&["scale.json", "--trials", "1", "--resume"]);
     assert!(said.contains("no run with this config"), "{said}");
     let later = place.records_of("scale").split_off(warm.len()).into_iter();
     let measured: Vec<serde_json::Value> = later.filter(|of| of["outcome"]["measured"].is_object()).collect();
@@ -97,7 +97,7 @@ fn caches_are_as_the_config_says_and_what_is_written_says_so() {
 #[test]
 fn what_failed_before_is_never_tried_again() {
     let place = Place::new();
-    let arguments = ["dense.json", "--trials", "5", "--strategy", "random"];
+    let arguments = ["dense.json", "--trials", "2", "--strategy", "random"];
     place.tune(&arguments);
     // Behind the three defaults, which are tried in each run.
     let failed = trials(&place)[3].1.clone();
@@ -120,11 +120,11 @@ fn what_failed_before_is_never_tried_again() {
 fn the_same_seed_tries_the_same_candidates_in_the_same_order() {
     let order = |seed: &str| {
         let place = Place::new();
-        place.tune(&["dense.json", "--trials", "5", "--seed", seed]);
+        place.tune(&["dense.json", "--trials", "2", "--seed", seed]);
         trials(&place)
     };
     let first = order("3");
-    assert_eq!(first.len(), 5);
+    assert_eq!(first.len(), 5, "two beside the defaults");
     assert_eq!(first, order("3"));
     assert_ne!(first, order("4"));
 }

@@ -109,7 +109,7 @@ fn errors() {
     assert_eq!(
         error("\"sm_90\"", "\"sm_91\""),
         "c.json:5:33: key `targets.cuda.capabilities[1]`: found the string \"sm_91\", expected one of sm_75, sm_80, sm_86, \
-         sm_89, sm_90, sm_100, sm_120"
+         sm_89, sm_90, sm_100, sm_110, sm_120"
     );
     assert_eq!(
         error("\"sm_90\"", "\"sm_80\""),

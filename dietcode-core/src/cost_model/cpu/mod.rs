@@ -3,7 +3,7 @@
 //! f_MK is a roofline of one core. In the loops before they are unrolled, each statement has a time in which the core could
 //! compute it (see `compute.rs`) and times in which its data could come from the caches (see `memory.rs`): packing and its reuse,
 //! small tiles and their loops, sums that wait for themselves, all follow from the loops, whatever they compute. f_adapt
-//! follows from the grid: the last wave of blocks may leave cores without work; padding is in the loops.
+//! follows from the grid (see `grid.rs`): the last wave of blocks may leave cores without work; padding is in the loops.
 //!
 //! ```text
 //! clocks = Σ over statements of the slowest of compute, L1 ← L2, L2 ← L3, L3 ← memory, and a part of the others
@@ -11,6 +11,7 @@
 //! ```
 mod compute;
 mod core;
+mod grid;
 mod leaf;
 mod memory;
 mod trips;
@@ -24,6 +25,7 @@ use crate::schedule::Schedule;
 use crate::sketch::{Lowered, Remainder};
 use compute::Work;
 use core::{ASK, CLOCK, Core, EXPOSED, FILLED, LAUNCH, LINE, SHARE};
+use grid::Tiles;
 use leaf::{Leaf, Leaves};
 use trips::Trips;
 
@@ -61,25 +63,25 @@ impl<'a> Profile<'a> {
         seconds
     }
 
-    /// The same for several numbers of cores. Of a cover, the two parts one after the other, but for what it takes to begin: they share
-    /// their phases.
+    /// The same for several numbers of cores. The two parts of a cover share their phases: threads carry out the tiles of both.
     pub fn seconds_on<const N: usize>(&self, target: &CpuTarget, shape: &[i64], units: [usize; N]) -> [f64; N] {
-        let Some((cover, rest)) = &self.rest else { return self.of_phases(target, shape, units) };
-        match cover.parts(shape) {
-            [Some(main), Some(remainder)] => {
-                let main = self.of_phases(target, &main, units);
-                let rest = rest.of_phases(target, &remainder, units);
-                let shared = self.phases.len().min(cover.rest.nests.len()) as f64;
-                std::array::from_fn(|at| main[at] + rest[at] - shared * launch(units[at]))
+        let parts: Vec<Vec<Tiles>> = match &self.rest {
+            None => vec![self.phases(target, shape)],
+            Some((cover, rest)) => {
+                let parts = [self, rest].into_iter().zip(cover.parts(shape));
+                parts.filter_map(|(part, shape)| Some(part.phases(target, &shape?))).collect()
             }
-            [None, Some(remainder)] => rest.of_phases(target, &remainder, units),
-            _ => self.of_phases(target, shape, units),
-        }
+        };
+        let phases = parts.iter().map(Vec::len).max().unwrap_or(0);
+        let phase = |at: usize| parts.iter().filter_map(|part| part.get(at)).copied().collect::<Vec<Tiles>>();
+        let phases: Vec<Vec<Tiles>> = (0..phases).map(phase).collect();
+        units.map(|units| phases.iter().map(|phase| launch(units) + grid::seconds(phase, units)).sum())
     }
 
-    fn of_phases<const N: usize>(&self, target: &CpuTarget, shape: &[i64], units: [usize; N]) -> [f64; N] {
+    /// The tiles of each phase.
+    fn phases(&self, target: &CpuTarget, shape: &[i64]) -> Vec<Tiles> {
         let core = Core::of(target);
-        self.phases.iter().fold([0.0; N], |before, (schedule, leaves, slices)| {
+        let phase = |(schedule, leaves, slices): &(&Schedule, Leaves, Vec<Slices>)| {
             let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
             let trips = Trips::of(schedule, leaves, &value);
             let tiles = trips.product(schedule.loops[..schedule.tile_depth()].iter().map(|l| &l.name));
@@ -87,11 +89,9 @@ impl<'a> Profile<'a> {
             let clocks = leaves.all.iter().map(|leaf| clocks(leaf, &trips, &core, target, &asked));
             let [here, meanwhile] = clocks.fold([0.0; 2], |sum, clocks| [sum[0] + clocks[0], sum[1] + clocks[1]]);
             let clocks = (here + asked.clocks).max(meanwhile);
-            std::array::from_fn(|at| {
-                let occupancy = Adaptation::of_schedule(schedule, shape, units[at]).occupancy;
-                before[at] + clocks / CLOCK / (units[at].max(1) as f64 * occupancy) + launch(units[at])
-            })
-        })
+            Tiles { number: Adaptation::of_schedule(schedule, shape, 1).grid as f64, seconds: clocks / CLOCK }
+        };
+        self.phases.iter().map(phase).collect()
     }
 }
 

@@ -74,6 +74,19 @@ struct MainLoop {
     pipes: Pipes,
 }
 
+/// A launch that computes tiles.
+#[derive(Clone, Debug)]
+pub struct Computing<'p> {
+    /// Its place among all launches.
+    pub launch: usize,
+    /// That of the first launch of the part.
+    pub first: usize,
+    /// The micro-kernel, or the part of a cover that it is of, which has no other part at this shape.
+    pub profile: &'p Profile,
+    /// What it computes.
+    pub shape: Vec<i64>,
+}
+
 /// What is expected of a micro-kernel at a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Prediction {
@@ -114,9 +127,22 @@ impl Profile {
         Profile { kernels, main: lowered.main(), schedule: lowered.schedule().clone(), rest }
     }
 
-    /// Which of its launches computes the tiles.
+    /// Which of its launches computes the tiles; of a cover, those of the main part.
     pub fn main(&self) -> usize {
         self.main
+    }
+
+    /// The launches that compute tiles at a shape, each with what it is a part of and the shape of that: one, or those of the two parts of a
+    /// cover, but for a part that has nothing to compute.
+    pub fn parts(&self, shape: &[i64]) -> Vec<Computing<'_>> {
+        let Some((cover, rest)) = self.rest.as_deref() else {
+            return vec![Computing { launch: self.main, first: 0, profile: self, shape: shape.to_vec() }];
+        };
+        let behind = self.kernels.len();
+        let [main, remainder] = cover.parts(shape);
+        let main = main.map(|shape| Computing { launch: self.main, first: 0, profile: self, shape });
+        let of_rest = |shape| Computing { launch: behind + rest.main, first: behind, profile: rest, shape };
+        main.into_iter().chain(remainder.map(of_rest)).collect()
     }
 
     /// Takes in what the main loops ask of a device's pipes, where that was counted, in place of an estimate.
@@ -190,7 +216,8 @@ impl Profile {
                     waves: main.waves + rest.waves,
                     occupancy: fit.occupancy,
                     padding_ratio: fit.padding_ratio,
-                    ..main
+                    // What bounds it is what bounds the part that takes longer.
+                    ..if rest.seconds > main.seconds { rest } else { main }
                 }
             }
             [None, Some(remainder)] => rest.predict_part(def, device, others, &remainder),

@@ -63,6 +63,30 @@ fn a_block_is_counted_as_one_would_by_hand() {
     assert_eq!(work.registers, 16);
 }
 
+/// Each part of a cover is what it would be alone, at its own shape; one that has nothing to compute is none.
+#[test]
+fn the_parts_of_a_cover_are_seen_each_for_itself() {
+    let (program, target) = (frontend::program(&dense()), crate::machine::Target::Cuda(*a100()));
+    let [main, rest] = [square(16, 4), square(8, 1)].map(|of| of.micro_kernel(&program, a100()).unwrap().0);
+    let cover = crate::sketch::MicroKernel::cover(&main, &rest, "M", 64).lowered(&program, &target).unwrap();
+    let profile = Profile::of(&cover);
+    let resources = profile.resources(a100(), None);
+    let parts = |m: i64| {
+        let parts = profile.parts(&shape(m, 640, 64)).into_iter();
+        parts.map(|part| (part.launch, part.shape)).collect::<Vec<_>>()
+    };
+    assert_eq!(parts(128), [(0, shape(128, 640, 64).to_vec())]);
+    assert_eq!(parts(6), [(1, shape(6, 640, 64).to_vec())]);
+    assert_eq!(parts(134), [(0, shape(128, 640, 64).to_vec()), (1, shape(6, 640, 64).to_vec())]);
+    let whole = profile.predict(&dense(), a100(), &resources, &shape(134, 640, 64));
+    let of_parts: Vec<f64> = (profile.parts(&shape(134, 640, 64)).iter())
+        .map(|part| part.profile.predict(&dense(), a100(), &resources[part.first..], &part.shape).seconds)
+        .collect();
+    let alone = [(square(16, 4), 128), (square(8, 1), 6)].map(|(of, m)| predict(&of, shape(m, 640, 64)).seconds);
+    assert_eq!(of_parts, alone);
+    assert!((whole.seconds - alone.iter().sum::<f64>()).abs() < 1e-12, "{whole:?}");
+}
+
 /// Tiles inside select nothing of what they copy; the others do what all do that have one body.
 #[test]
 fn each_body_is_counted_for_the_tiles_that_have_it() {

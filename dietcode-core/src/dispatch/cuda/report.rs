@@ -123,8 +123,13 @@ impl DeviceReport {
         writeln!(text, "{} ({}): {}", self.capability, self.part, self.source)?;
         for launch in &self.launches {
             let LaunchResources { registers, shared_bytes, blocks_per_sm, limiter, threads, .. } = launch;
-            let name =
-                if launch.symbol.ends_with("_finish") { "  and its second kernel" } else { &launch.micro_kernel };
+            let is = |end: &str| launch.symbol.ends_with(end);
+            let name = match () {
+                () if is("_rest_finish") => "  and the second kernel of that",
+                () if is("_finish") => "  and its second kernel",
+                () if is("_rest") => "  and for the rest",
+                () => &launch.micro_kernel,
+            };
             write!(
                 text,
                 "  {name}: {threads} threads, {registers} registers, {shared_bytes} bytes of shared memory, {blocks_per_sm} \
@@ -149,5 +154,30 @@ impl DeviceReport {
             )?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_are_told_apart() {
+        let launch = |end: &str| LaunchResources {
+            micro_kernel: "tile".to_owned(),
+            symbol: format!("run_tile{end}"),
+            threads: 128,
+            registers: 40,
+            shared_bytes: 0,
+            blocks_per_sm: 8,
+            limiter: "registers".to_owned(),
+            report: None,
+        };
+        let launches = ["_main", "_main_finish", "_rest", "_rest_finish"].map(launch).to_vec();
+        let (capability, part) = ("sm_80".parse().unwrap(), "A100".to_owned());
+        let device = DeviceReport { capability, part, source: Source::Default, launches, instances: Vec::new() };
+        let text = Report { kernel: "dense".to_owned(), devices: vec![device] }.text();
+        let names: Vec<&str> = text.lines().skip(1).map(|line| line.split(':').next().unwrap().trim()).collect();
+        assert_eq!(names, ["tile", "and its second kernel", "and for the rest", "and the second kernel of that"]);
     }
 }

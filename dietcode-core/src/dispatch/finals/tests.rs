@@ -380,12 +380,15 @@ fn a_budget_of_regret_that_no_tree_keeps_is_told() {
 /// Which shapes judged is told where all of the range decides. Long calls are measured too.
 #[test]
 fn who_judges_a_budget_of_regret_is_told() {
-    let held_out = |range: &str, gflops: f64| {
+    let held_out_of = |rows: &[i64], range: &str, gflops: f64| {
         let config = within(range, r#", "regret": {"worst": 1.1}"#);
         let aim = Towards { config: Some(&config), weights: [1.0; 4], most: 8, is_timed: true };
-        let Ended { tuned, .. } = finals_towards(aim, 1e6, DENSE, &[1, 8], move |_, _| gflops, quiet(), None);
+        let Ended { tuned, .. } = finals_towards(aim, 1e6, DENSE, rows, move |_, _| gflops, quiet(), None);
         tuned.regret.unwrap().held_out.unwrap()
     };
+    let held_out = |range: &str, gflops: f64| held_out_of(&[1, 8], range, gflops);
+    let alone = held_out_of(&[1], "[16, 1024]", 100.0);
+    assert_eq!((alone.judgement, alone.shapes), (Judgement::Alone, 0), "there is nobody but the default");
     let all = held_out("[16, 1024]", 100.0);
     assert_eq!((all.judgement, all.decided, all.shapes), (Judgement::Kept, false, 16));
     let few = held_out("[16, 17]", 100.0);

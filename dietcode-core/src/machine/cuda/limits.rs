@@ -175,6 +175,17 @@ const BLACKWELL: DeviceLimits = DeviceLimits {
     ..HOPPER
 };
 
+/// The GPU of a system on a chip, whose multiprocessors hold fewer threads.
+const THOR: DeviceLimits = DeviceLimits {
+    capability: ComputeCapability { major: 11, minor: 0 },
+    part: "Jetson T5000",
+    multiprocessors: 20,
+    threads_per_sm: 1536,
+    warps_per_sm: 48,
+    blocks_per_sm: 24,
+    ..BLACKWELL
+};
+
 /// Of another design than that of 10.0: a multiprocessor is as large as that of 8.9.
 const BLACKWELL_GRAPHICS: DeviceLimits = DeviceLimits {
     capability: ComputeCapability { major: 12, minor: 0 },
@@ -184,7 +195,8 @@ const BLACKWELL_GRAPHICS: DeviceLimits = DeviceLimits {
 };
 
 /// All devices that are known, oldest first.
-pub const DEVICES: &[DeviceLimits] = &[TURING, AMPERE, AMPERE_GRAPHICS, ADA, HOPPER, BLACKWELL, BLACKWELL_GRAPHICS];
+pub const DEVICES: &[DeviceLimits] =
+    &[TURING, AMPERE, AMPERE_GRAPHICS, ADA, HOPPER, BLACKWELL, THOR, BLACKWELL_GRAPHICS];
 
 #[cfg(test)]
 mod tests {
@@ -211,6 +223,7 @@ mod tests {
             (shared, d.warps_per_sm, d.threads_per_sm, d.blocks_per_sm, d.registers_per_sm, d.registers_per_block)
         };
         assert_eq!(sizes(of("sm_100")), ([228, 227, 48], 64, 2048, 32, 65536, 65536));
+        assert_eq!(sizes(of("sm_110")), ([228, 227, 48], 48, 1536, 24, 65536, 65536));
         assert_eq!(sizes(of("sm_120")), ([100, 99, 48], 48, 1536, 24, 65536, 65536));
     }
 
@@ -223,9 +236,15 @@ mod tests {
 
     #[test]
     fn a_device_newer_than_the_table_has_the_limits_of_the_nearest_older_one() {
-        for (major, minor, nearest) in
-            [(8, 0, "sm_80"), (8, 7, "sm_86"), (9, 0, "sm_90"), (10, 3, "sm_100"), (12, 0, "sm_120"), (12, 1, "sm_120")]
-        {
+        for (major, minor, nearest) in [
+            (8, 0, "sm_80"),
+            (8, 7, "sm_86"),
+            (9, 0, "sm_90"),
+            (10, 3, "sm_100"),
+            (11, 0, "sm_110"),
+            (12, 0, "sm_120"),
+            (12, 1, "sm_120"),
+        ] {
             let capability = ComputeCapability { major, minor };
             let limits = DeviceLimits::nearest(capability).unwrap();
             assert_eq!(limits.capability.to_string(), nearest);

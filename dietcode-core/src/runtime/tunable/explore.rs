@@ -88,7 +88,7 @@ impl<P: Params> TunableOp<P> {
             *exploration = None;
         } else if let Some(current) = exploration.take_if(|current| current.race.next().is_none()) {
             let report = self.report_of(&current, entry, &text);
-            results::save(&self.subject(&text), &report);
+            results::save(&self.subject(&text), &report, 0);
             self.complain(&report);
             entry.has_raced(P::clock(), Some(report));
         }

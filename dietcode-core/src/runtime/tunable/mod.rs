@@ -26,6 +26,7 @@
 //! | `key`        | the call's key as text: of a kernel also its hash, and the threads or the device | it is the same              |
 //! | `candidates` | a hash of the candidates' names, which for micro-kernels stand for the schedule | all are, in the same order  |
 //! | `validators` | what [`TunableOp::validator`] said: versions of libraries, of a driver, of code | all are the same            |
+//! | `rotation`   | over how many bytes of operands timed calls went in turn, if they did           | always                      |
 //! | `hash`       | a hash of what stands before it                                                 | it is that                  |
 //!
 //! What does not match is a miss: a line on standard error says what and why, the key is tuned where tuning is on, and else the default

@@ -16,7 +16,7 @@ pub(super) fn find(_: &Subject<'_>) -> Option<Report> {
 
 pub(super) fn record(_: &Subject<'_>, _: u64) {}
 
-pub(super) fn save(_: &Subject<'_>, _: &Report) {}
+pub(super) fn save(_: &Subject<'_>, _: &Report, _: u64) {}
 
 /// Says of the candidates of a tuning when each is tried.
 pub(super) struct Trying<'a>(PhantomData<&'a ()>);

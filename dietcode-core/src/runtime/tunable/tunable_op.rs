@@ -287,7 +287,7 @@ impl<P: Params> TunableOp<P> {
             Ok((chosen, outcomes)) => {
                 let subject = self.subject(key);
                 let report = subject.report(&self.names[chosen], self.names.iter().cloned().zip(outcomes).collect());
-                results::save(&subject, &report);
+                results::save(&subject, &report, tuning::rotation().unwrap_or(0));
                 report
             }
             Err(error) => self.untried(key, &error),

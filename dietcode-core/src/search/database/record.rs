@@ -185,12 +185,13 @@ impl Record {
         }
     }
 
-    /// Whether its figures are ones that can have been measured: no speed is below 0.
+    /// Whether its figures are ones that can have been measured: no speed and no time is below 0.
     pub(super) fn is_possible(&self) -> bool {
         let is_speed = |gflops: f64| gflops >= 0.0;
         match &self.outcome {
             Outcome::Measured { gflops, .. } => is_speed(gflops.median) && gflops.iqr >= 0.0,
             Outcome::Turns { gflops, .. } => gflops.values().flatten().copied().all(is_speed),
+            Outcome::Failed(Failure::CompileTimeout { seconds } | Failure::Timeout { seconds }) => *seconds >= 0.0,
             Outcome::Unknown { .. } | Outcome::Verdict { .. } | Outcome::Failed(_) => true,
         }
     }

@@ -21,6 +21,8 @@ pub struct Kept {
     pub validators: BTreeMap<String, String>,
     /// What is said.
     pub result: KeptResult,
+    /// Over how many bytes of operands the calls went in turn that were timed for it; 0: the same ones each time.
+    pub rotation: u64,
     /// Why this version of the crate, on this CPU, does not use it.
     pub foreign: Option<String>,
     candidates: String,
@@ -166,15 +168,16 @@ impl Lines {
 impl Kept {
     fn of(line: Line) -> Kept {
         let (foreign, validators) = (line.foreign(), line.validators);
+        let rotation = if let Found::Fastest { rotation, .. } = line.found { rotation } else { 0 };
         let result = match line.found {
-            Found::Fastest { candidate, seconds } => KeptResult::Fastest(
+            Found::Fastest { candidate, seconds, .. } => KeptResult::Fastest(
                 candidate,
                 seconds.into_iter().map(|(name, s)| (name, Duration::from_secs_f64(s))).collect(),
             ),
             Found::Ended { candidate } => KeptResult::Ended(candidate),
             Found::Untuned { calls } => KeptResult::Untuned(calls),
         };
-        Kept { op: line.op, key: line.key, validators, result, foreign, candidates: line.candidates }
+        Kept { op: line.op, key: line.key, validators, result, rotation, foreign, candidates: line.candidates }
     }
 
     /// Whether it was found, or looked for, among these candidates, the default first.

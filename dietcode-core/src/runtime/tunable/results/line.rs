@@ -40,11 +40,21 @@ pub(super) struct Line {
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Found {
     /// It is the fastest; and how long a call of it, and of the default, takes.
-    Fastest { candidate: String, seconds: BTreeMap<String, f64> },
+    Fastest {
+        candidate: String,
+        seconds: BTreeMap<String, f64>,
+        /// Over how many bytes of operands timed calls went in turn; 0: the same ones each time.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        rotation: u64,
+    },
     /// The process ended while it was tried.
     Ended { candidate: String },
     /// Nothing: so many calls more have run the default, which nobody has compared.
     Untuned { calls: u64 },
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// The one member that lines of all versions have.
@@ -195,7 +205,18 @@ mod tests {
 
     fn fastest(seconds: f64) -> Line {
         let seconds = BTreeMap::from([("default".to_owned(), 2e-6), ("µ\t\"x\"\n".to_owned(), seconds)]);
-        line(Found::Fastest { candidate: "µ\t\"x\"\n".to_owned(), seconds })
+        line(Found::Fastest { candidate: "µ\t\"x\"\n".to_owned(), seconds, rotation: 0 })
+    }
+
+    #[test]
+    fn a_line_says_over_what_timed_calls_went() {
+        let same = fastest(1e-6);
+        assert!(!same.to_text().contains("rotation"));
+        let Found::Fastest { candidate, seconds, .. } = same.found else { panic!("it is the fastest") };
+        let rotated = line(Found::Fastest { candidate, seconds, rotation: 64 << 20 });
+        let text = rotated.to_text();
+        assert!(text.contains("\"rotation\":67108864"), "{text}");
+        assert_eq!(Line::read(text.trim_end().as_bytes()), Ok(rotated));
     }
 
     #[test]

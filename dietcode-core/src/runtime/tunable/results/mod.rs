@@ -83,8 +83,8 @@ pub(super) fn find(subject: &Subject<'_>) -> Option<Report> {
     with(|results| results.find(subject)).flatten()
 }
 
-/// Keeps what a tuning has found.
-pub(super) fn save(subject: &Subject<'_>, report: &Report) {
+/// Keeps what a tuning has found, whose timed calls went in turn over so many bytes of operands, or 0.
+pub(super) fn save(subject: &Subject<'_>, report: &Report, rotation: u64) {
     if report.untried.is_some() {
         // The reason may be gone the next time.
         return;
@@ -95,7 +95,7 @@ pub(super) fn save(subject: &Subject<'_>, report: &Report) {
     };
     let is_kept = |name: &str| [&report.chosen, &subject.candidates[DEFAULT]].iter().any(|kept| *kept == name);
     let seconds = report.candidates.iter().filter_map(timed).filter(|(name, _)| is_kept(name)).collect();
-    let line = Line::new(subject, Found::Fastest { candidate: report.chosen.clone(), seconds });
+    let line = Line::new(subject, Found::Fastest { candidate: report.chosen.clone(), seconds, rotation });
     with(|results| results.save(line));
 }
 
@@ -220,7 +220,7 @@ impl Results {
     fn find(&self, subject: &Subject<'_>) -> Option<Report> {
         let lines = self.lines.get(subject.op)?.get(subject.key)?;
         let fastest = lines.iter().rev().filter_map(|line| match &line.found {
-            Found::Fastest { candidate, seconds } => Some((line, candidate, seconds)),
+            Found::Fastest { candidate, seconds, .. } => Some((line, candidate, seconds)),
             Found::Ended { .. } | Found::Untuned { .. } => None,
         });
         let mut mismatch = None;

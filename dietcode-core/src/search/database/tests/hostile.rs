@@ -111,9 +111,15 @@ fn lines_of_earlier_formats_are_passed_over_and_counted() {
 
 /// What nothing can have been measured to be is of no record, and is counted with what else is foreign.
 #[test]
-fn speeds_below_0_are_no_record() {
+fn speeds_and_times_below_0_are_no_record() {
     for (gflops, records) in [(50.0, 1), (0.0, 1), (-50.0, 0)] {
         let (found, scanned) = read(&measured("a", 64, gflops).line().unwrap());
         assert_eq!((found.len(), scanned.foreign), (records, 1 - records), "{gflops}");
+    }
+    for (seconds, records) in [(1.5, 1), (0.0, 1), (-1.5, 0), (f64::NAN, 0)] {
+        for failure in [Failure::Timeout { seconds }, Failure::CompileTimeout { seconds }] {
+            let (found, scanned) = read(&failed("a", failure).line().unwrap());
+            assert_eq!((found.len(), scanned.foreign), (records, 1 - records), "{seconds}");
+        }
     }
 }
