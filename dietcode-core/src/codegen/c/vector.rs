@@ -182,7 +182,8 @@ impl Vector<'_> {
                 }
             };
         }
-        if let (false, Some(some)) = (store, self.some) {
+        // What lies on the stack is whole.
+        if let (false, Some(some)) = (store, self.some.filter(|_| buffer.scope != Scope::Local)) {
             return self.load_some(buffer, index, some);
         }
         if store {

@@ -38,7 +38,9 @@ pub(super) fn run(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
     } else {
         let body = pass("double_buffer", double_buffer::double_buffer(body, schedule)?)?;
         let body = pass("transpose", transpose::transpose(body))?;
-        let body = pass("partition", partition::partition(body))?;
+        // Code with parameters is only screened, at shapes that have few edges: what they take there counts less than what the compiler takes.
+        let is_screened = !schedule.parameters.is_empty();
+        let body = pass("partition", partition::partition(body, is_screened))?;
         let body = match schedule.dot {
             Some(dot) => pass("dot", dot::dot(body, schedule, dot)?)?,
             None => body,

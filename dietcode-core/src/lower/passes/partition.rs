@@ -27,6 +27,17 @@
 //!                                                            vectorized v in 0..16: if v < N: y[i][v] = tile[i][v]
 //! ```
 //!
+//! An edge is *brief* where code is only screened: whether all lies inside is asked around all loops alone, and an unrolled tile of vectors goes to
+//! the stack, where its rows are counted.
+//!
+//! ```text
+//! for i in 0..8                                            for i in 0..8: for j in 0..2: vectorized v in 0..16: rows[i][j][v] = tile[i][j][v]
+//!   for j in 0..2                                          for i in 0..min(8, M − i_0·8)
+//!     vectorized v in 0..16                           →      for j in 0..2
+//!       if i_0·8 + i < M && j_0·32 + j·16 + v < N              vectorized v in 0..16: if j_0·32 + j·16 + v < N: y[…] = rows[i][j][v]
+//!         y[…] = tile[i][j][v]
+//! ```
+//!
 //! Steps of a sum whose lanes are masked at the end are those before it, without masks, and the others:
 //!
 //! ```text
@@ -38,30 +49,33 @@
 //! ```
 
 use std::ops::{Add, Div, Sub};
+use std::sync::Arc;
 
-use crate::ir::{CompareOp, Expr, ForKind, Name, Scope, Stmt, affine};
+use crate::ir::{Buffer, CompareOp, Expr, ForKind, Name, Scope, Stmt, affine};
 use crate::lower::{guard, lanes};
 
-/// Splits every ragged copy and every ragged final store into an inside and an edge.
-pub(super) fn partition(body: Stmt) -> Stmt {
+/// Splits every ragged copy and every ragged final store into an inside and an edge; of a `brief` edge there is little text, which takes longer.
+pub(super) fn partition(body: Stmt, brief: bool) -> Stmt {
+    let mut within = |stmt| partition(stmt, brief);
     match body {
-        Stmt::For { .. } => match (Ragged::of(&body), masked_steps(&body)) {
+        Stmt::For { .. } => match (Ragged::of(&body, brief), masked_steps(&body)) {
             (Some((ragged, guards)), _) => ragged.split(0, &guards, Known::Nothing),
             (None, Some(steps)) => steps,
-            (None, None) => body.map_children(&mut partition),
+            (None, None) => body.map_children(&mut within),
         },
         Stmt::View { view, inside, whole, edge, fill, body } => {
-            Stmt::View { view, inside, whole, edge, fill: Box::new(filled(*fill)), body: Box::new(partition(*body)) }
+            let (fill, body) = (Box::new(filled(*fill, brief)), Box::new(within(*body)));
+            Stmt::View { view, inside, whole, edge, fill, body }
         }
-        other => other.map_children(&mut partition),
+        other => other.map_children(&mut within),
     }
 }
 
 /// The copy of a view, in one part or several: it is made where not all of it lies inside.
-fn filled(fill: Stmt) -> Stmt {
-    match (Ragged::of(&fill), fill) {
+fn filled(fill: Stmt, brief: bool) -> Stmt {
+    match (Ragged::of(&fill, brief), fill) {
         (Some((ragged, guards)), _) => ragged.split(0, &guards, Known::IsNotInside),
-        (None, parts @ (Stmt::Seq(_) | Stmt::IfThenElse { .. })) => parts.map_children(&mut filled),
+        (None, parts @ (Stmt::Seq(_) | Stmt::IfThenElse { .. })) => parts.map_children(&mut |part| filled(part, brief)),
         (None, other) => other.map(&mut serial),
     }
 }
@@ -110,6 +124,8 @@ struct Ragged {
     inside: Stmt,
     /// What is stored where a guard fails, if anything is.
     outside: Option<Stmt>,
+    /// Whether its edge is to have little text.
+    brief: bool,
 }
 
 /// What is known of the guards where loops begin.
@@ -122,7 +138,7 @@ enum Known {
 
 impl Ragged {
     /// The chain that a statement is, and its guards.
-    fn of(stmt: &Stmt) -> Option<(Ragged, Vec<Expr>)> {
+    fn of(stmt: &Stmt, brief: bool) -> Option<(Ragged, Vec<Expr>)> {
         let mut loops = Vec::new();
         let mut leaf = stmt;
         while let Stmt::For { var, extent, kind, body } = leaf {
@@ -143,7 +159,7 @@ impl Ragged {
             }
             _ => return None,
         };
-        Some((Ragged { loops, inside, outside }, guard::conjuncts(condition)))
+        Some((Ragged { loops, inside, outside, brief }, guard::conjuncts(condition)))
     }
 
     /// The loops from one on, where these guards are not known to hold.
@@ -163,7 +179,7 @@ impl Ragged {
         let loops: Vec<(Name, Expr)> =
             self.loops[from..].iter().map(|(var, of, _)| (var.clone(), of.clone())).collect();
         // What is printed for each iteration of a loop around does not ask again whether all of the rest lies inside.
-        let is_copied = from > 0 && self.loops[from - 1].2 == ForKind::Unrolled;
+        let is_copied = from > 0 && (self.brief || self.loops[from - 1].2 == ForKind::Unrolled);
         match guard::at_corner(&condition, &loops).filter(|_| known == Known::Nothing && !is_copied) {
             Some(condition) => {
                 let then = Box::new(self.around(from, &self.inside));
@@ -175,6 +191,9 @@ impl Ragged {
 
     /// The loops from one on, of which some run over an edge: the first of them, and each of its iterations for itself.
     fn edge(&self, from: usize, guards: Vec<Expr>) -> Stmt {
+        if let Some(by_rows) = self.by_rows(&guards).filter(|_| from == 0) {
+            return by_rows;
+        }
         if let Some(steps) = self.read_first().filter(|_| from == 0) {
             return Stmt::seq(steps.map(|step| step.edge(from, guards.clone())));
         }
@@ -200,20 +219,65 @@ impl Ragged {
         if !reads || !is_of_vectors || buffer.dtype.is_integer() {
             return None;
         }
-        // Each iteration has a place of its own.
+        let (tile, place) = self.own_sum().filter(|(tile, _)| !tile.dtype.is_integer())?;
+        let value_of = Expr::Load(tile.clone(), place.clone());
+        let step = |inside| Ragged { loops: self.loops.clone(), inside, outside: None, brief: self.brief };
+        Some([
+            step(Stmt::Store { buffer: tile, index: place, value: value.clone() }),
+            step(Stmt::Store { buffer: buffer.clone(), index: index.clone(), value: value_of }),
+        ])
+    }
+
+    /// The element of a tile on which the stored value depends, if each iteration has one of its own.
+    fn own_sum(&self) -> Option<(Arc<Buffer>, Vec<Expr>)> {
+        let Stmt::Store { value, .. } = &self.inside else { return None };
         let is_own = |at: &[Expr]| self.loops.iter().all(|(var, ..)| at.contains(&Expr::Var(var.clone())));
         let mut sum = None;
         value.visit(&mut |e| match e {
             Expr::Load(tile, at) if tile.scope == Scope::Local && is_own(at) => sum = Some((tile.clone(), at.clone())),
             _ => {}
         });
-        let (tile, place) = sum.filter(|(tile, _)| !tile.dtype.is_integer())?;
-        let value_of = Expr::Load(tile.clone(), place.clone());
-        let step = |inside| Ragged { loops: self.loops.clone(), inside, outside: None };
-        Some([
-            step(Stmt::Store { buffer: tile, index: place, value: value.clone() }),
-            step(Stmt::Store { buffer: buffer.clone(), index: index.clone(), value: value_of }),
-        ])
+        sum
+    }
+
+    /// The store of an unrolled tile of vectors by way of a copy on the stack, in which rows are counted: a predicate and a mask for each vector
+    /// of the tile are up to a half of what the compiler does for a micro-kernel.
+    fn by_rows(&self, guards: &[Expr]) -> Option<Stmt> {
+        let Stmt::Store { buffer, index, value } = &self.inside else { return None };
+        let (lane, _, kind) = self.loops.last()?;
+        let is_of_vectors = *kind == ForKind::Vectorized && lanes::can_be_masked(&self.inside, lane);
+        let ends = |at: usize| {
+            self.loops[at].2 == ForKind::Unrolled && guards.iter().any(|guard| self.end(at, guard).is_some())
+        };
+        if !self.brief || !is_of_vectors || !(0..self.loops.len()).any(ends) {
+            return None;
+        }
+        let (tile, place) = self.own_sum()?;
+        let rows = Arc::new(Buffer {
+            // No variable of a nest begins so.
+            name: Name::from(format!("dietcode_{}_rows", tile.name)),
+            shape: self.loops.iter().map(|(_, extent, _)| extent.clone()).collect(),
+            ..(*tile).clone()
+        });
+        let at: Vec<Expr> = self.loops.iter().map(|(var, ..)| Expr::Var(var.clone())).collect();
+        let sum = Expr::Load(tile, place);
+        let value = value.map(&mut |e| (*e == sum).then(|| Expr::Load(rows.clone(), at.clone())));
+        // In a register, what a loop counts is not to be had.
+        if value.any(&mut |e| matches!(e, Expr::Load(from, _) if from.scope == Scope::Local && *from != rows)) {
+            return None;
+        }
+        let counted = |(at, (var, extent, kind)): (usize, &(Name, Expr, ForKind))| {
+            (var.clone(), extent.clone(), if ends(at) { ForKind::Serial } else { *kind })
+        };
+        let stored = Ragged {
+            loops: self.loops.iter().enumerate().map(counted).collect(),
+            inside: Stmt::Store { buffer: buffer.clone(), index: index.clone(), value },
+            outside: None,
+            brief: self.brief,
+        };
+        let copied = self.around(0, &Stmt::Store { buffer: rows.clone(), index: at, value: sum });
+        let body = Stmt::seq([copied, stored.edge(0, guards.to_vec())]);
+        Some(Stmt::Allocate { buffer: rows, body: Box::new(body) })
     }
 
     /// What is left, if it is one vector, of which a mask stores or loads the first lanes.
