@@ -123,7 +123,7 @@ fn sketches_carried_out_equal_the_reference() {
     check(&all, seed);
 }
 
-/// Whatever the day: sums that blocks share, in both ways, and matrix instructions. Of each third sketch that has them, the half whose turn it is.
+/// Sums that blocks share, in both ways, and matrix instructions, every day: the half whose turn it is of each third sketch that has them.
 #[test]
 fn shared_sums_and_matrix_units_equal_the_reference() {
     let (seed, every) = (settings::seed_of_the_day(), settings::all());

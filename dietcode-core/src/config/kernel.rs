@@ -142,7 +142,8 @@ fn annotated(source: &Path, function: Option<&str>, [of_source, of_function]: [&
                 let what = format!("{shown} has no function `{name}` with #[dynamic_kernel]; there is {}", there());
                 Error::input(format!("{of_function}: {what}"))
             })?;
-            if let Some(other) = named.next() {
+            // Of two of which a build has one, the first is taken.
+            if let Some(other) = named.find(|other| other.cfg == found.cfg) {
                 let [first, second] = [found, other].map(place);
                 let what = format!("found `{name}` with #[dynamic_kernel] at {first} and at {second}");
                 return Err(Error::input(format!("{of_function}: {what}, expected one function of that name")));

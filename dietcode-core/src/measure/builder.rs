@@ -51,7 +51,7 @@ pub struct Form {
 const BRIEF: &str = "brief";
 
 /// What code is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// A search tells good micro-kernels by it: those that differ in the sizes of outer blocks share code, which the compiler optimises less.
     Screening,
@@ -63,14 +63,14 @@ pub enum Purpose {
 #[derive(Debug)]
 pub struct Builder {
     toolchain: Toolchain,
-    /// What was compiled, by its text and whether that was for screening.
-    libraries: Mutex<HashMap<([u8; 32], bool), Library>>,
+    /// What was compiled, by its text and what for.
+    libraries: Mutex<HashMap<([u8; 32], Purpose), Library>>,
     folder: Scratch,
     limit: Duration,
     built: AtomicUsize,
     /// How long each took so far.
     times: Mutex<Vec<Duration>>,
-    /// The same of what was screened.
+    /// The same of what was screened, those that were ended among them.
     screening_times: Mutex<Vec<Duration>>,
 }
 
@@ -80,9 +80,11 @@ type Library = Arc<OnceLock<Result<PathBuf, Failure>>>;
 /// A compiler has so many times as long as nine of ten took so far, where that is more than the limit.
 const PATIENCE: f64 = 1.5;
 
-/// What is screened has so many times as long as half of what was screened took so far, and no less than this: in that time others are screened.
+/// What is screened has so many times as long as half of the last that were screened took, and no less than this: in that time others are
+/// screened. The last are so many; before half of them, nothing is known.
 const SCREENING_PATIENCE: u32 = 8;
 const LEAST_FOR_SCREENING: Duration = Duration::from_secs(4);
+const LAST_SCREENED: usize = 16;
 
 impl Builder {
     /// A builder with as many compilers at a time as there are cores, each for at most `limit`, or 1.5 times as long as nine
@@ -140,7 +142,7 @@ impl Builder {
             Purpose::Screening => self.toolchain.brief_flags(&unit.source),
             Purpose::Final => &[],
         };
-        let key = (*blake3::hash(unit.source.as_bytes()).as_bytes(), !brief.is_empty());
+        let key = (*blake3::hash(unit.source.as_bytes()).as_bytes(), purpose);
         let known = Arc::clone(lock(&self.libraries).entry(key).or_default());
         let library = known.get_or_init(|| self.compile(unit, brief, purpose)).clone()?;
         let level = Toolchain::level(&unit.source);
@@ -171,7 +173,12 @@ impl Builder {
         let start = Instant::now();
         let compiled = run_compiler(&mut command, limit);
         // One that was ended does not raise the limit for the others, unless half of what is screened was.
-        if purpose == Purpose::Screening || !matches!(compiled, Err(Failure::CompileTimeout { .. })) {
+        let counts = match &compiled {
+            Ok(()) => true,
+            Err(Failure::CompileTimeout { .. }) => purpose == Purpose::Screening,
+            Err(_) => false,
+        };
+        if counts {
             lock(times).push(start.elapsed());
         }
         compiled.map(|()| library)
@@ -206,10 +213,12 @@ fn adapted(limit: Duration, times: &[Duration]) -> Duration {
 
 /// The limit for what is screened, after so many compilers took so long.
 fn for_screening(limit: Duration, times: &[Duration]) -> Duration {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    let half = sorted.get(sorted.len() / 2);
-    half.map_or(limit, |half| (*half * SCREENING_PATIENCE).clamp(LEAST_FOR_SCREENING.min(limit), limit))
+    if times.len() < LAST_SCREENED / 2 {
+        return limit;
+    }
+    let mut last = times[times.len().saturating_sub(LAST_SCREENED)..].to_vec();
+    last.sort_unstable();
+    (last[last.len() / 2] * SCREENING_PATIENCE).clamp(LEAST_FOR_SCREENING.min(limit), limit)
 }
 
 #[cfg(test)]
@@ -262,10 +271,11 @@ mod tests {
     #[test]
     fn what_is_screened_is_given_up_where_many_others_could_be_screened() {
         let [half, slow, limit] = [500, 2_000, 30_000].map(Duration::from_millis);
-        assert_eq!(for_screening(limit, &[]), limit, "nothing is known");
-        assert_eq!(for_screening(limit, &[half; 20]), LEAST_FOR_SCREENING);
-        assert_eq!(for_screening(limit, &[half, slow, slow]), slow * SCREENING_PATIENCE);
-        assert_eq!(for_screening(limit, &[limit; 3]), limit);
+        assert_eq!(for_screening(limit, &[half; 7]), limit, "too little is known");
+        assert_eq!(for_screening(limit, &[half; 8]), LEAST_FOR_SCREENING);
+        let once_quiet = [vec![half; 200], vec![slow; 9]].concat();
+        assert_eq!(for_screening(limit, &once_quiet), slow * SCREENING_PATIENCE, "others have come");
+        assert_eq!(for_screening(limit, &[limit; 16]), limit);
         assert_eq!(for_screening(slow, &[half; 20]), slow, "never more than the limit");
     }
 }

@@ -106,7 +106,8 @@ pub enum Oracle {
 /// no figure, but is [unknown](Failure::Unknown).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// At least so many rounds; 0: they are checked only.
+    /// At least so many rounds; 0: they are checked only. One that is timed alone on a CPU in warm caches has up to 8 where its samples
+    /// lie far apart.
     pub rounds: usize,
     /// More, until each implementation has been timed for so long.
     pub seconds: f64,

@@ -36,6 +36,14 @@ pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     const DTYPE: DType;
 }
 
+/// An element type to whose elements numbers are rounded.
+pub(crate) trait Rounded: Sized {
+    /// The nearest element to a number.
+    fn of(value: f64) -> Self;
+
+    fn value(self) -> f64;
+}
+
 /// Each element type with the Rust type that it is, and how a number is rounded to that.
 macro_rules! elements {
     ($($DType:ident $T:ident $of:expr;)+) => {
@@ -62,7 +70,9 @@ macro_rules! elements {
                 const DTYPE: DType = DType::$DType;
             }
 
-            impl sealed::Sealed for $T {
+            impl sealed::Sealed for $T {}
+
+            impl Rounded for $T {
                 fn of(value: f64) -> Self {
                     $of(value)
                 }
@@ -117,10 +127,5 @@ pub(crate) mod sealed {
     #[cfg(not(feature = "cuda"))]
     impl<T> DeviceRepr for T {}
 
-    pub trait Sealed: DeviceRepr {
-        /// The nearest element to a number.
-        fn of(value: f64) -> Self;
-
-        fn value(self) -> f64;
-    }
+    pub trait Sealed: DeviceRepr {}
 }

@@ -191,7 +191,8 @@ impl<'p, 't> Planning<'p, 't> {
         let parts: BTreeSet<usize> =
             mains.iter().flatten().map(|main| main.at).chain(rests.iter().flatten().copied()).collect();
         let (program, target) = (tuning.device.program(), tuning.device.target());
-        let lowered = parts.into_iter().filter_map(|at| {
+        let in_time = parts.into_iter().take_while(|_| !tuning.budget.is_over(Part::Finalists));
+        let lowered = in_time.filter_map(|at| {
             let lowered = tuning.candidates[at].micro_kernel.lowered(program, target);
             Some((at, lowered.ok()?))
         });

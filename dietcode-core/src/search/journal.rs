@@ -149,9 +149,11 @@ impl Journal {
         before.filter_map(|r| Some(((&*r.name, r.workload.shape.as_ref()?), figure(r)?))).collect()
     }
 
-    /// Those that failed before the run began, by names and by structures: they are not tried again, whatever the shape was.
+    /// Those that failed before the run began, by names and by structures: they are not tried again, whatever the shape was. A compiler may
+    /// have more time in another run.
     pub(super) fn failed(&self) -> (HashSet<&str>, HashSet<Structure>) {
-        let failed = || self.before().filter(|record| record.failure().is_some());
+        let is_final = |failure: &Failure| !matches!(failure, Failure::CompileTimeout { .. });
+        let failed = || self.before().filter(|record| record.failure().is_some_and(is_final));
         (failed().map(|record| &*record.name).collect(), failed().filter_map(|record| record.structure).collect())
     }
 

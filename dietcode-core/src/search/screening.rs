@@ -10,11 +10,11 @@ use crate::measure::{Purpose, Timing};
 /// Enough to tell a candidate that is much slower.
 pub(super) const BRIEF: Timing = Timing::warm(2, 0.005, 0.5).unchecked();
 
-/// A candidate is not called again after a call that takes so many times as long as the best's.
+/// A candidate is not called again after two calls that take so many times as long as the best's, and longer than [`SHORT`].
 const GIVEN_UP: f64 = 3.0;
 
-/// In seconds: a call that is shorter is timed in any case, which takes no longer than some of these. Its first calls take several times as
-/// long as others, for what they are the first to touch.
+/// In seconds: a call that is shorter is timed in any case, which takes no more than a few such calls. The first calls take several times as
+/// long as later ones, for what they are the first to touch.
 const SHORT: f64 = 5e-3;
 
 /// Screens candidates.

@@ -370,7 +370,10 @@ fn text(measured: &Measured) -> String {
     let alone = match measured.shapes.iter().filter(|at| at.rivals == 0).count() {
         0 => String::new(),
         alone => {
-            format!("at {} nothing was measured against it: no other micro-kernel is there\n", counted(alone, "shape"))
+            format!(
+                "at {} nothing was measured against it: no other micro-kernel was promising there, and passed\n",
+                counted(alone, "shape")
+            )
         }
     };
     let cache = match measured.cache {

@@ -21,6 +21,6 @@ pub(crate) fn library(toolchain: &Toolchain, text: &str, flags: &[&str]) -> libl
 
 /// Whether a text is one of those of which all is tried: with `DIETCODE_ALL=1`, and one of so many else, by what it says and the day.
 pub(crate) fn is_chosen(text: &str, of: u64) -> bool {
-    let number = u64::from(blake3::hash(text.as_bytes()).as_bytes()[0]) + settings::seed_of_the_day();
+    let number = u64::from(blake3::hash(text.as_bytes()).as_bytes()[0]).wrapping_add(settings::seed_of_the_day());
     settings::all() || number.is_multiple_of(of)
 }

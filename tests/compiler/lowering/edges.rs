@@ -33,6 +33,27 @@ fn edges_are_padded_or_partitioned_and_vectors_masked() {
     expect("edges.txt", &prints);
 }
 
+/// Code whose sizes are parameters is only screened: at an edge its tile is stored by way of a copy, in which rows are counted, and whether all of
+/// the tile lies inside is asked once. What a build makes has a predicate for each row.
+#[test]
+fn rows_of_screened_tiles_are_counted_at_edges() {
+    let def = kernel(
+        "#[dynamic_kernel] fn product(x: &[[f32; K]; M], w: &[[f32; N]; K], y: &mut [[f32; N]; M]) {
+             for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += x[i][k] * w[k][j]; } } }
+         }",
+    );
+    let block = json!({"i": 2, "j": 32, "k": 64});
+    let tiled = json!({"vector": "j", "register_tile": {"i": 2, "j": 32}, "block_tile": block, "pack": ["w"]});
+    let tiled: Tiled = serde_json::from_value(tiled).expect("parameters");
+    let mut schedule = tiled.schedule(&frontend::program(&def), &target()).unwrap();
+    let built = lower(&schedule).unwrap().body.to_string();
+    assert!(!built.contains("_rows"), "{built}");
+    schedule.parameter("size", 1).unwrap();
+    let screened = lower(&schedule).unwrap().body.to_string();
+    assert!(screened.contains("y_tile_rows"), "{screened}");
+    expect("screened_edges.txt", &format!("{screened}\n"));
+}
+
 /// Lanes that share a sum read nothing behind its end, and rows outside are the last row again: nothing is copied, and the steps before
 /// the end have no masks.
 #[test]

@@ -61,7 +61,12 @@ fn together(short: &Tiles, long: &Tiles, threads: f64, short_first: bool) -> f64
     // No thread waits while there are tiles, so that all end within a tile of each other.
     let mut end = groups().map(|(_, begin)| *begin).fold((all - each).max(0.0), f64::max);
     while groups().map(|group| group.0 * done(group, end)).sum::<f64>() < long.number {
-        end = next(end);
+        let later = next(end);
+        // Of more tiles than a float counts, one takes no time.
+        if later <= end {
+            break;
+        }
+        end = later;
     }
     end.max(all)
 }

@@ -178,8 +178,10 @@ impl Ragged {
         }
         let loops: Vec<(Name, Expr)> =
             self.loops[from..].iter().map(|(var, of, _)| (var.clone(), of.clone())).collect();
-        // What is printed for each iteration of a loop around does not ask again whether all of the rest lies inside.
-        let is_copied = from > 0 && (self.brief || self.loops[from - 1].2 == ForKind::Unrolled);
+        // What is printed for each iteration of a loop around does not ask again whether all of the rest lies inside. Nor do final stores whose
+        // text is to be short; copies do, of which one that hangs over is as long as many that do not.
+        let is_short = self.brief && self.outside.is_none();
+        let is_copied = from > 0 && (is_short || self.loops[from - 1].2 == ForKind::Unrolled);
         match guard::at_corner(&condition, &loops).filter(|_| known == Known::Nothing && !is_copied) {
             Some(condition) => {
                 let then = Box::new(self.around(from, &self.inside));

@@ -15,8 +15,8 @@ use crate::ir::{Name, Program};
 use crate::measure::Instance;
 use crate::measure::inputs;
 use crate::reference::{self, Arithmetic, Tensors};
+use crate::runtime::element::Rounded;
 use crate::runtime::element::of_element;
-use crate::runtime::element::sealed::Sealed;
 
 /// So many elements are computed of a large output; each takes as many steps as there are terms in its sum.
 const SAMPLE: usize = 1024;

@@ -5,8 +5,7 @@ use std::marker::PhantomData;
 
 use dietcode_syntax::DType;
 
-use crate::runtime::element::of_element;
-use crate::runtime::element::sealed::Sealed;
+use crate::runtime::element::{Element, Rounded, of_element};
 
 /// Borrowed elements.
 pub(super) struct Elements<'a> {
@@ -27,7 +26,8 @@ impl<'a> Elements<'a> {
     }
 
     /// As elements of `T`, the type that they have.
-    fn slice<T>(self) -> &'a mut [T] {
+    fn slice<T: Element>(self) -> &'a mut [T] {
+        assert_eq!(T::DTYPE.bytes() as i64, self.dtype.bytes(), "elements of a tensor are taken as what they are");
         // SAFETY: what lies there is as the caller of `at` vouches.
         unsafe { std::slice::from_raw_parts_mut(self.data.cast(), self.len) }
     }

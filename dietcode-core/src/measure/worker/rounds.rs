@@ -43,9 +43,9 @@ const MOST_COLD_ROUNDS: usize = 20;
 /// Where few samples of one that is timed alone lie so far apart, more are taken: nobody took a core, and yet a machine that is shared, or
 /// has just given the process its memory, made some of them several times as long.
 const APART: f64 = 1.25;
-/// So many at the most, as long as they take no longer than this, in seconds.
+/// So many at the most, as long as those behind what was asked for begin within this time.
 const STEADY_ROUNDS: usize = 8;
-const STEADY_SECONDS: f64 = 0.05;
+const STEADY: Duration = Duration::from_millis(50);
 
 /// Samples that are not clean may take so many times as long as those that are take where nobody disturbs them, and some seconds more.
 const PATIENCE: f64 = 8.0;
@@ -231,20 +231,26 @@ pub(super) fn run(
     }
     let eviction = (timing.cache == Cache::Cold).then(|| Eviction::new(threads));
     let most = if timing.cache == Cache::Cold { MOST_COLD_ROUNDS } else { MOST_ROUNDS };
-    let one = entries.len() == 1;
     let goes_on = |at: usize, samples: &[f64]| {
-        let took = || samples.iter().sum::<f64>() * calls[at] as f64;
-        samples.len() < timing.rounds
-            || samples.len() < most && took() < timing.seconds
-            || one && are_apart(samples) && took() < STEADY_SECONDS
+        let is_short = || samples.iter().sum::<f64>() * (calls[at] as f64) < timing.seconds;
+        samples.len() < timing.rounds || samples.len() < most && is_short()
     };
-    by_turns(entries.len(), goes_on, |at| {
+    let mut all = by_turns(entries.len(), goes_on, |at| {
         if let Some(seconds) = entries[at].timed.take() {
             return Ok(Some(seconds));
         }
         let is_warm = std::mem::replace(&mut is_warm, is_alone);
         entries[at].sample(&mut turns, calls[at], eviction.as_ref(), is_warm)
-    })
+    })?;
+    if let ([entry], [samples], None) = (entries, &mut all[..], &eviction) {
+        let until = Instant::now() + STEADY;
+        entry.patience = entry.patience.min(STEADY);
+        while are_apart(samples) && Instant::now() < until {
+            let Some(seconds) = entry.sample(&mut turns, calls[0], None, is_alone)? else { break };
+            samples.push(seconds);
+        }
+    }
+    Ok(all)
 }
 
 /// Whether samples are few, and too far apart for their median to say much.

@@ -9,7 +9,7 @@ use crate::runtime::arg::{Arg, Scalar};
 #[cfg(feature = "cuda")]
 use crate::runtime::cuda::devices::trial::TrialMemory;
 use crate::runtime::cuda::memory::Memory;
-use crate::runtime::element::sealed::Sealed;
+use crate::runtime::element::Rounded;
 use crate::runtime::element::{DType, of_element};
 
 /// Those of one call.
