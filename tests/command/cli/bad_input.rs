@@ -47,7 +47,7 @@ fn bad_input_is_status_2_and_says_what_is_wrong() {
         ("[[\"w\"]]", "[[\"v\"]]", "pack: `v` is not an input of the reduction of `dense`"),
     ] {
         fs::write(place.path("dense.json"), CONFIG.replace(from, to)).unwrap();
-        for command in [&["expand"][..], &["tune"], &["bench"], &["explain"], &["emit", "--out", "there"]] {
+        for command in [&["expand"][..], &["tune"], &["bench"], &["explain"], &["emit", "--output", "there"]] {
             let arguments = [&command[..1], &["dense.json"], &command[1..]].concat();
             wrong(&arguments, &format!("dense.json: targets.cpu.generators: {why}"));
         }
