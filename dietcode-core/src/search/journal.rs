@@ -11,7 +11,7 @@ use super::database::{Database, Filter, Outcome, Record, Replay, Shape, Structur
 use crate::Result;
 use crate::config::Cache;
 use crate::cost_model::cuda::LaunchReport;
-use crate::measure::{Device, Purpose};
+use crate::measure::{Device, Failure, Purpose};
 use crate::paired::Verdict;
 use crate::sketch::MicroKernel;
 

@@ -11,14 +11,14 @@ use crate::Result;
 use crate::measure::inputs::elements;
 use crate::measure::{Failure, Instance};
 use crate::runtime::cuda::{CudaTensor, Device};
-use crate::runtime::element::of_element;
+use crate::runtime::element::{Rounded, of_element};
 use crate::runtime::{Arg, Element, Input, Output};
 
 /// Elements before and after each tensor. A multiple of what the widest vector takes, so that tensors begin where vectors do.
 const GUARD: usize = 64;
 
 /// An element that is checked bit by bit.
-trait Number: Element + PartialEq {
+trait Number: Element + Rounded + PartialEq {
     /// What lies beside inputs.
     const NAN: Self;
     /// What outputs begin as: a NaN that no arithmetic makes, or one of two integers.
