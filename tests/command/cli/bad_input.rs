@@ -40,6 +40,11 @@ fn bad_input_is_status_2_and_says_what_is_wrong() {
     fs::write(place.path("ops.rs"), format!("{kernel}mod inner {{\n    {kernel}}}\n{source}")).unwrap();
     let both = "`kernel.function`: found `sparse` with #[dynamic_kernel] at ops.rs:2:8 and at ops.rs:5:8, expected one";
     wrong(&["expand", "dense.json"], both);
+    // A build has one of these two.
+    let [with, without] = ["feature = \"a\"", "not(feature = \"a\")"].map(|when| format!("#[cfg({when})]\n{kernel}"));
+    fs::write(place.path("ops.rs"), format!("{with}{without}{source}")).unwrap();
+    let output = place.run(&["expand", "dense.json"]);
+    assert!(!stderr(&output).contains("expected one function"), "{}", stderr(&output));
     fs::write(place.path("ops.rs"), source).unwrap();
     for (from, to, why) in [
         ("\"vector\": [\"j\"]", "\"vector\": [\"l\"]", "vector: `l` is not a "),
