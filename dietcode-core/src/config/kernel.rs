@@ -143,7 +143,8 @@ fn annotated(source: &Path, function: Option<&str>, [of_source, of_function]: [&
                 Error::input(format!("{of_function}: {what}"))
             })?;
             // Of two of which a build has one, the first is taken.
-            if let Some(other) = named.find(|other| other.cfg == found.cfg) {
+            let both_hold = |other: &&Annotated, set: bool| [found, *other].iter().all(|of| of.cfg.holds(&|_, _| set));
+            if let Some(other) = named.find(|other| [false, true].iter().any(|set| both_hold(other, *set))) {
                 let [first, second] = [found, other].map(place);
                 let what = format!("found `{name}` with #[dynamic_kernel] at {first} and at {second}");
                 return Err(Error::input(format!("{of_function}: {what}, expected one function of that name")));
