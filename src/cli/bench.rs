@@ -93,10 +93,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.sweep_grid {
         return sweep::run(arguments, &setup, &workloads);
     }
-    let mut harness = setup.harness(arguments.seed)?;
-    // What it warns of stands before the bar.
-    let winners = setup.winners(harness.cpu(), "measuring the default micro-kernel");
     let mut progress = Progress::new(f64::MAX);
+    let mut harness = setup.harness(arguments.seed)?;
+    let winners = setup.winners(harness.cpu(), "measuring the default micro-kernel", |text| progress.say(text));
     if let Some(count) = arguments.regret {
         return regret::run(arguments, &setup, &mut harness, &winners, count as usize);
     }

@@ -12,7 +12,7 @@ use dietcode::core::machine::CpuTarget;
 use dietcode::{Error, Result};
 
 use super::setup::Setup;
-use super::{cuda, print};
+use super::{cuda, print, tell};
 
 /// Writes the files that a build script would generate and compile: a C file for each micro-kernel, the registry that
 /// joins them, and the dispatcher in Rust and in C; for CUDA a folder with a .cu file for each micro-kernel, and why these were chosen. Of a
@@ -113,7 +113,7 @@ fn registry_files(
         return Ok(files);
     }
     let target = CpuTarget::detect(&config.cpu.march)?;
-    let winners = setup.winners(&target, "emitting the default micro-kernel");
+    let winners = setup.winners(&target, "emitting the default micro-kernel", tell);
     let units = winners.units(def, &target.march)?;
     let mut files = registry::files(def, Some((&units, &winners.decision)), listed);
     let dispatcher = registry::registry_rs(&def.name, def.source_hash(), &units, &def.shape_vars, &winners.decision);

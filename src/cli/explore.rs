@@ -208,7 +208,7 @@ fn own(arguments: &Arguments, setup: &Setup, harness: &CpuHarness) -> Result<(Ve
     let Setup { config, def, program, .. } = setup;
     let cpu = harness.cpu();
     let default = Winners::default_for(program, cpu);
-    let dispatched = setup.winners(cpu, &format!("`{PICK}` runs the default micro-kernel"));
+    let dispatched = setup.winners(cpu, &format!("`{PICK}` runs the default micro-kernel"), tell);
     let listed = Candidates::of(&config.cpu, program, cpu, arguments.listed, arguments.seed.unwrap_or(0));
     let (mut units, mut positions): (Vec<TranslationUnit>, HashMap<String, usize>) = Default::default();
     for micro_kernel in [&dispatched.schedules, &listed.candidates, &default.schedules].into_iter().flatten() {

@@ -18,7 +18,6 @@ use dietcode::tuning::worker_command;
 use dietcode::{Error, Result};
 
 use super::target::Target;
-use super::tell;
 
 /// A config with the kernel that it names.
 pub(crate) struct Setup {
@@ -67,12 +66,12 @@ impl Setup {
 
     /// The micro-kernels that a build selects: those of the tuned file, else, with a warning that says what is done with them, those that
     /// run where nothing was tuned.
-    pub(crate) fn winners(&self, cpu: &CpuTarget, what: &str) -> Winners {
+    pub(crate) fn winners(&self, cpu: &CpuTarget, what: &str, say: impl Fn(&str)) -> Winners {
         let winners = Winners::load(&self.config, &self.def, &self.program, cpu).unwrap_or_else(|miss| {
-            tell(&format!("warning: {what}: {miss}"));
+            say(&format!("warning: {what}: {miss}"));
             Winners::default_for(&self.program, cpu)
         });
-        winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
+        winners.gap.iter().for_each(|gap| say(&format!("warning: {gap}")));
         winners
     }
 

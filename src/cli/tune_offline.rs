@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn load(setup: &Setup) -> Result<LoadedKernel> {
     let toolchain = Toolchain::find(&setup.config.cpu.march)?;
     let target = CpuTarget::of(&toolchain);
-    let winners = setup.winners(&target, "the default micro-kernels are tried");
+    let winners = setup.winners(&target, "the default micro-kernels are tried", tell);
     let units = winners.units(&setup.def, &target.march)?;
     LoadedKernel::load(&Builder::new(toolchain, COMPILE_LIMIT)?, &setup.def, &units, &winners.decision)
 }

@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments, setup: &Setup, workloads: &[WorkloadIns
 /// Those of the tuned file that holds here; else those that run where nothing was tuned.
 fn micro_kernels(setup: &Setup, device: &dyn Device, workloads: &[WorkloadInstance]) -> Result<Vec<MicroKernel>> {
     let Some(cpu) = device.cpu() else { return Ok(defaults(device, workloads)?.micro_kernels) };
-    Ok(setup.winners(cpu, "measuring the default micro-kernel").schedules)
+    Ok(setup.winners(cpu, "measuring the default micro-kernel", tell).schedules)
 }
 
 fn caption(sweep: &Sweep) -> String {
