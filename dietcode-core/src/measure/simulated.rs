@@ -29,6 +29,7 @@ pub struct SimulatedDevice {
     /// What each measurement was of: names, shape, setting.
     pub measured: Vec<(Vec<String>, Vec<i64>, usize)>,
     is_timed: bool,
+    peak: Option<f64>,
 }
 
 /// How long it takes to measure something besides its calls, in seconds; compilers take no time.
@@ -49,7 +50,15 @@ impl SimulatedDevice {
         };
         let subject = Subject::new(def, target, machine);
         let noise = Box::new(|_, _| Some(1.0));
-        SimulatedDevice { subject, clock: Clock::simulated(), seconds, noise, measured: Vec::new(), is_timed: false }
+        SimulatedDevice {
+            subject,
+            clock: Clock::simulated(),
+            seconds,
+            noise,
+            measured: Vec::new(),
+            is_timed: false,
+            peak: None,
+        }
     }
 
     /// The same on a machine that others use.
@@ -62,6 +71,12 @@ impl SimulatedDevice {
     #[must_use]
     pub fn timed(self) -> SimulatedDevice {
         SimulatedDevice { is_timed: true, ..self }
+    }
+
+    /// The same whose bounds can be measured, as `"peak"`, a call of so many operations, and as `"stream"`.
+    #[must_use]
+    pub fn with_peak(self, operations: f64) -> SimulatedDevice {
+        SimulatedDevice { peak: Some(operations), ..self }
     }
 
     /// A sample that takes so long in quiet, if one is clean before the deadline.
@@ -98,6 +113,14 @@ impl Device for SimulatedDevice {
 
     fn clock(&self) -> Clock {
         self.clock.clone()
+    }
+
+    fn peak(&self, _: usize) -> Option<(Implementation, f64)> {
+        Some((Implementation::simulated("peak", 0.0), self.peak?))
+    }
+
+    fn stream(&self, _: &Instance) -> Result<Option<Implementation>> {
+        Ok(self.peak.map(|_| Implementation::simulated("stream", 0.0)))
     }
 
     fn compiler(&self, _: Purpose) -> Compile {

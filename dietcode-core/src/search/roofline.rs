@@ -64,50 +64,8 @@ fn bound(device: &mut dyn Device, workload: &WorkloadInstance, threads: usize) -
 mod tests {
     use super::*;
     use crate::ErrorKind;
-    use crate::measure::{
-        Code, Compile, Failure, Implementation, Instance, Measured, Purpose, SimulatedDevice, Subject,
-    };
+    use crate::measure::{Failure, Instance, SimulatedDevice};
     use crate::search::testing::{dense, target};
-
-    /// A device whose bounds can be measured, as long as nobody else uses it.
-    #[derive(Debug)]
-    struct Bounded(SimulatedDevice);
-
-    impl Device for Bounded {
-        fn subject(&self) -> &Subject {
-            self.0.subject()
-        }
-
-        fn units(&self, setting: usize) -> usize {
-            self.0.units(setting)
-        }
-
-        fn compiler(&self, purpose: Purpose) -> Compile {
-            self.0.compiler(purpose)
-        }
-
-        fn implementation(&mut self, code: &Code, instance: &Instance) -> Result<Implementation> {
-            self.0.implementation(code, instance)
-        }
-
-        fn measure(
-            &mut self,
-            instance: &Instance,
-            implementations: Vec<Implementation>,
-            setting: usize,
-            timing: Timing,
-        ) -> Result<Measured> {
-            self.0.measure(instance, implementations, setting, timing)
-        }
-
-        fn peak(&self, _: usize) -> Option<(Implementation, f64)> {
-            Some((Implementation::simulated("peak", 0.0), 2e9))
-        }
-
-        fn stream(&self, _: &Instance) -> Result<Option<Implementation>> {
-            Ok(Some(Implementation::simulated("stream", 0.0)))
-        }
-    }
 
     /// A search would wait for what it takes to be infinite.
     #[test]
@@ -120,8 +78,8 @@ mod tests {
                 true => Err(Failure::Unknown { clean: 0, asked: 5 }),
                 false => Ok(0.5),
             };
-            let device = SimulatedDevice::new(def.clone(), target(), Box::new(seconds));
-            Roofline::measure(&mut Bounded(device), &workloads, &[1])
+            let mut device = SimulatedDevice::new(def.clone(), target(), Box::new(seconds)).with_peak(2e9);
+            Roofline::measure(&mut device, &workloads, &[1])
         };
         // What reads and writes the tensors once takes as long as what completes so many more operations.
         let bound = measured(false).unwrap().gflops[0][0];
