@@ -18,8 +18,10 @@ use crate::{Error, Result};
 use precision::of_product;
 use reduce::Terms;
 
+#[cfg(feature = "tuner")]
+pub(crate) use precision::same_special;
 pub use precision::{Approx, comparable};
-pub(crate) use precision::{Precision, Rounding, rounding, same_special};
+pub(crate) use precision::{Precision, Rounding, rounding};
 
 /// With which arithmetic a micro-kernel sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
