@@ -122,7 +122,8 @@ fn bar(template: &str) -> Option<ProgressBar> {
         let style = ProgressStyle::with_template(&format!("{template}\n{{doing}}"));
         let doing = |_: &ProgressState, to: &mut dyn fmt::Write| {
             // It is shown anew before long.
-            let _ = to.write_str(&words().unwrap_or_default());
+            let long = words().filter(|(_, is_long)| *is_long);
+            let _ = to.write_str(&long.map(|(words, _)| words).unwrap_or_default());
         };
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("doing", doing));
         bar.enable_steady_tick(PULSE);
@@ -135,7 +136,7 @@ fn beat() {
     let is_shown = lock(&BAR).as_ref().and_then(WeakProgressBar::upgrade).is_some_and(|bar| !bar.is_finished());
     let mut last_line = lock(&LAST_LINE);
     if !is_shown && last_line.get_or_insert_with(Instant::now).elapsed() >= SILENCE {
-        write(&words().unwrap_or_else(|| "still at work".to_owned()), &mut last_line);
+        write(&words().map_or_else(|| "still at work".to_owned(), |(words, _)| words), &mut last_line);
     }
 }
 
@@ -171,8 +172,10 @@ pub fn ended(program: &str, result: Result<()>) -> ExitCode {
     })
 }
 
-/// What is being done and for how long.
-fn words() -> Option<String> {
-    let (what, since) = now_doing().filter(|(_, since)| *since >= WORTH_TELLING)?;
-    Some(format!("{}: {} s so far", one_line(&what), since.as_secs()))
+/// What is being done, and for how long if that is worth a word.
+fn words() -> Option<(String, bool)> {
+    let (what, since) = now_doing(WORTH_TELLING)?;
+    let is_long = since >= WORTH_TELLING;
+    let words = one_line(&what);
+    Some((if is_long { format!("{words}: {} s so far", since.as_secs()) } else { words }, is_long))
 }
