@@ -122,8 +122,7 @@ fn bar(template: &str) -> Option<ProgressBar> {
         let style = ProgressStyle::with_template(&format!("{template}\n{{doing}}"));
         let doing = |_: &ProgressState, to: &mut dyn fmt::Write| {
             // It is shown anew before long.
-            let long = words().filter(|(_, is_long)| *is_long);
-            let _ = to.write_str(&long.map(|(words, _)| words).unwrap_or_default());
+            let _ = to.write_str(&words().unwrap_or_default());
         };
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("doing", doing));
         bar.enable_steady_tick(PULSE);
@@ -136,7 +135,7 @@ fn beat() {
     let is_shown = lock(&BAR).as_ref().and_then(WeakProgressBar::upgrade).is_some_and(|bar| !bar.is_finished());
     let mut last_line = lock(&LAST_LINE);
     if !is_shown && last_line.get_or_insert_with(Instant::now).elapsed() >= SILENCE {
-        write(&words().map_or_else(|| "still at work".to_owned(), |(words, _)| words), &mut last_line);
+        write(&words().unwrap_or_else(|| "still at work".to_owned()), &mut last_line);
     }
 }
 
@@ -173,9 +172,8 @@ pub fn ended(program: &str, result: Result<()>) -> ExitCode {
 }
 
 /// What is being done, and for how long if that is worth a word.
-fn words() -> Option<(String, bool)> {
+fn words() -> Option<String> {
     let (what, since) = now_doing(WORTH_TELLING)?;
-    let is_long = since >= WORTH_TELLING;
-    let words = one_line(&what);
-    Some((if is_long { format!("{words}: {} s so far", since.as_secs()) } else { words }, is_long))
+    let time = (since >= WORTH_TELLING).then(|| format!(": {} s so far", since.as_secs()));
+    Some(format!("{}{}", one_line(&what), time.unwrap_or_default()))
 }
