@@ -171,8 +171,9 @@ pub fn ended(program: &str, result: Result<()>) -> ExitCode {
     })
 }
 
-/// What is being done and for how long.
+/// What is being done, and for how long if that is worth a word.
 fn words() -> Option<String> {
-    let (what, since) = now_doing().filter(|(_, since)| *since >= WORTH_TELLING)?;
-    Some(format!("{}: {} s so far", one_line(&what), since.as_secs()))
+    let (what, since) = now_doing(WORTH_TELLING)?;
+    let time = (since >= WORTH_TELLING).then(|| format!(": {} s so far", since.as_secs()));
+    Some(format!("{}{}", one_line(&what), time.unwrap_or_default()))
 }

@@ -32,9 +32,12 @@ pub fn doing(what: impl Into<String>) -> Doing {
     Doing(id)
 }
 
-/// What was begun last of all that is not over, and how long ago.
-pub fn now_doing() -> Option<(String, Duration)> {
-    lock(&UNDER_WAY).last().map(|entry| (entry.what.clone(), entry.since.elapsed()))
+/// What was begun and is not over, and how long ago: the innermost of those that were at least `worth` ago, else what was begun last.
+pub fn now_doing(worth: Duration) -> Option<(String, Duration)> {
+    let under_way = lock(&UNDER_WAY);
+    let told = |entry: &Entry| (entry.what.clone(), entry.since.elapsed());
+    let long = under_way.iter().rev().map(told).find(|(_, since)| *since >= worth);
+    long.or_else(|| under_way.last().map(told))
 }
 
 impl Drop for Doing {
@@ -64,5 +67,16 @@ mod tests {
         assert_eq!(told().as_deref(), Some("testing all"));
         drop(outer);
         assert_eq!(told(), None);
+    }
+
+    #[test]
+    fn a_short_step_is_told_where_nothing_around_it_is_long() {
+        let _outer = doing("trying for long");
+        std::thread::sleep(Duration::from_millis(20));
+        let _inner = doing("trying for a moment");
+        // What other tests began may stand in between.
+        let told = |worth| now_doing(worth).map(|(_, since)| since);
+        assert!(told(Duration::from_millis(20)).unwrap() >= Duration::from_millis(20));
+        assert!(told(Duration::from_secs(3600)).is_some(), "the last one, however short");
     }
 }

@@ -3,6 +3,7 @@
 
 mod accuracy;
 mod lanes;
+mod meeting_lanes;
 mod some_lanes;
 
 use std::ffi::c_void;

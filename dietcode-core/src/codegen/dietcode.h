@@ -240,37 +240,92 @@ DIETCODE_SOME(float, f32, 16)
 /* A block's rows are registers, at any level of optimisation. */
 #define DIETCODE_UNROLL _Pragma("GCC unroll 16")
 
-/* An n × n transposition exchanges, for each bit d of the index, the off-diagonal d × d blocks of rows r and r + d. */
-#define DIETCODE_EXCHANGE(n, rows, d, low, high)                           \
-  DIETCODE_UNROLL for (int r = 0; r < (n); ++r) {                          \
-    if ((r & (d)) == 0) {                                                  \
-      const __typeof__(rows[r]) a = rows[r], b = rows[r + (d)];            \
-      rows[r] = DIETCODE_SHUFFLE(n, a, b, low);                            \
-      rows[r + (d)] = DIETCODE_SHUFFLE(n, a, b, high);                     \
-    }                                                                      \
-  }
-#define DIETCODE_LIST(...) __VA_ARGS__
+/* Of two vectors of n lanes a and b, the first and the second ones of each two runs of d lanes, those of a before those of b: lanes of a have
+ * numbers from 0 on, and those of b from n on. */
+#define DIETCODE_LOW_2_1 0, 2
+#define DIETCODE_HIGH_2_1 1, 3
+#define DIETCODE_LOW_4_2 0, 1, 4, 5
+#define DIETCODE_HIGH_4_2 2, 3, 6, 7
+#define DIETCODE_LOW_4_1 0, 4, 2, 6
+#define DIETCODE_HIGH_4_1 1, 5, 3, 7
+#define DIETCODE_LOW_8_4 0, 1, 2, 3, 8, 9, 10, 11
+#define DIETCODE_HIGH_8_4 4, 5, 6, 7, 12, 13, 14, 15
+#define DIETCODE_LOW_8_2 0, 1, 8, 9, 4, 5, 12, 13
+#define DIETCODE_HIGH_8_2 2, 3, 10, 11, 6, 7, 14, 15
+#define DIETCODE_LOW_8_1 0, 8, 2, 10, 4, 12, 6, 14
+#define DIETCODE_HIGH_8_1 1, 9, 3, 11, 5, 13, 7, 15
+#define DIETCODE_LOW_16_8 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
+#define DIETCODE_HIGH_16_8 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+#define DIETCODE_LOW_16_4 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27
+#define DIETCODE_HIGH_16_4 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31
+#define DIETCODE_LOW_16_2 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29
+#define DIETCODE_HIGH_16_2 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
+#define DIETCODE_LOW_16_1 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30
+#define DIETCODE_HIGH_16_1 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31
 
-#define DIETCODE_BLOCK2(rows) DIETCODE_EXCHANGE(2, rows, 1, DIETCODE_LIST(0, 2), DIETCODE_LIST(1, 3))
-#define DIETCODE_BLOCK4(rows)                                                              \
-  DIETCODE_EXCHANGE(4, rows, 2, DIETCODE_LIST(0, 1, 4, 5), DIETCODE_LIST(2, 3, 6, 7))      \
-  DIETCODE_EXCHANGE(4, rows, 1, DIETCODE_LIST(0, 4, 2, 6), DIETCODE_LIST(1, 5, 3, 7))
-#define DIETCODE_BLOCK8(rows)                                                              \
-  DIETCODE_EXCHANGE(8, rows, 4, DIETCODE_LIST(0, 1, 2, 3, 8, 9, 10, 11),                   \
-                    DIETCODE_LIST(4, 5, 6, 7, 12, 13, 14, 15))                             \
-  DIETCODE_EXCHANGE(8, rows, 2, DIETCODE_LIST(0, 1, 8, 9, 4, 5, 12, 13),                   \
-                    DIETCODE_LIST(2, 3, 10, 11, 6, 7, 14, 15))                             \
-  DIETCODE_EXCHANGE(8, rows, 1, DIETCODE_LIST(0, 8, 2, 10, 4, 12, 6, 14),                  \
-                    DIETCODE_LIST(1, 9, 3, 11, 5, 13, 7, 15))
-#define DIETCODE_BLOCK16(rows)                                                                         \
-  DIETCODE_EXCHANGE(16, rows, 8, DIETCODE_LIST(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23), \
-                    DIETCODE_LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))       \
-  DIETCODE_EXCHANGE(16, rows, 4, DIETCODE_LIST(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27), \
-                    DIETCODE_LIST(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))         \
-  DIETCODE_EXCHANGE(16, rows, 2, DIETCODE_LIST(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29), \
-                    DIETCODE_LIST(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))         \
-  DIETCODE_EXCHANGE(16, rows, 1, DIETCODE_LIST(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30), \
-                    DIETCODE_LIST(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
+/* An n × n transposition exchanges, for each bit d of the index, the off-diagonal d × d blocks of rows r and r + d. */
+#define DIETCODE_EXCHANGE(n, rows, d)                                         \
+  DIETCODE_UNROLL for (int r = 0; r < (n); ++r) {                             \
+    if ((r & (d)) == 0) {                                                     \
+      const __typeof__(rows[r]) a = rows[r], b = rows[r + (d)];               \
+      rows[r] = DIETCODE_SHUFFLE(n, a, b, DIETCODE_LOW_##n##_##d);            \
+      rows[r + (d)] = DIETCODE_SHUFFLE(n, a, b, DIETCODE_HIGH_##n##_##d);     \
+    }                                                                         \
+  }
+/* What `step` does for each bit of an index of n values, the highest first. */
+#define DIETCODE_BITS_2(step, ...) step(__VA_ARGS__, 1)
+#define DIETCODE_BITS_4(step, ...) step(__VA_ARGS__, 2) step(__VA_ARGS__, 1)
+#define DIETCODE_BITS_8(step, ...) step(__VA_ARGS__, 4) step(__VA_ARGS__, 2) step(__VA_ARGS__, 1)
+#define DIETCODE_BITS_16(step, ...) step(__VA_ARGS__, 8) step(__VA_ARGS__, 4) step(__VA_ARGS__, 2) step(__VA_ARGS__, 1)
+
+/* The lanes of vectors meet half by half: the lower half of each with the upper one, until one lane is left. As many vectors as there are lanes
+ * do so together, in as many steps as a transposition has, and after each they are half as many. Of fewer, each is made a vector of half as many
+ * lanes first. to[n] = what the lanes of all[n] make. */
+#define DIETCODE_MEET_add(V, a, b) ((a) + (b))
+#define DIETCODE_MEET_mul(V, a, b) ((a) * (b))
+#define DIETCODE_MEET_larger(V, a, b) dietcode_larger_##V(a, b)
+#define DIETCODE_MEET_smaller(V, a, b) dietcode_smaller_##V(a, b)
+#define DIETCODE_MEET_STEP(n, V, op, rows, d)                                                                  \
+  DIETCODE_UNROLL for (int r = 0; r < (d); ++r)                                                                \
+    rows[r] = DIETCODE_MEET_##op(V, DIETCODE_SHUFFLE(n, rows[r], rows[r + (d)], DIETCODE_LOW_##n##_##d),       \
+                                 DIETCODE_SHUFFLE(n, rows[r], rows[r + (d)], DIETCODE_HIGH_##n##_##d));
+#define DIETCODE_MEET_PAIRS(T, V, op)                                                                          \
+  static inline __attribute__((always_inline)) void dietcode_meet_##op##_##V(T *to, const dietcode_##V *all, int count) { \
+    DIETCODE_UNROLL for (int first = 0; first < count; first += 2) {                                           \
+      const int last = first + 1 < count ? first + 1 : first;                                                  \
+      dietcode_##V rows[2] = {all[first], all[last]};                                                          \
+      DIETCODE_MEET_STEP(2, V, op, rows, 1)                                                                    \
+      to[first] = rows[0][0];                                                                                  \
+      to[last] = rows[0][last - first];                                                                        \
+    }                                                                                                          \
+  }
+#define DIETCODE_MEET_LANES(T, n, V, H, op)                                                                    \
+  static inline __attribute__((always_inline)) void dietcode_meet_##op##_##V(T *to, const dietcode_##V *all, int count) { \
+    int first = 0;                                                                                             \
+    DIETCODE_UNROLL for (; first + (n) <= count; first += (n)) {                                               \
+      dietcode_##V rows[n];                                                                                    \
+      DIETCODE_UNROLL for (int r = 0; r < (n); ++r) rows[r] = all[first + r];                                  \
+      DIETCODE_BITS_##n(DIETCODE_MEET_STEP, n, V, op, rows)                                                    \
+      *(dietcode_##V##u *)(to + first) = rows[0];                                                              \
+    }                                                                                                          \
+    dietcode_##H halves[n];                                                                                    \
+    DIETCODE_UNROLL for (int r = 0; r < (n); ++r) {                                                            \
+      const int last = first + r < count ? first + r : count - 1;                                              \
+      dietcode_##H half[2];                                                                                    \
+      __builtin_memcpy(half, &all[last], sizeof half);                                                         \
+      halves[r] = DIETCODE_MEET_##op(H, half[0], half[1]);                                                     \
+    }                                                                                                          \
+    if (first < count) dietcode_meet_##op##_##H(to + first, halves, count - first);                            \
+  }
+#define DIETCODE_MEET(T, E, op)                       \
+  DIETCODE_MEET_PAIRS(T, E##x2, op)                   \
+  DIETCODE_MEET_LANES(T, 4, E##x4, E##x2, op)         \
+  DIETCODE_MEET_LANES(T, 8, E##x8, E##x4, op)         \
+  DIETCODE_MEET_LANES(T, 16, E##x16, E##x8, op)
+DIETCODE_MEET(float, f32, add)
+DIETCODE_MEET(float, f32, mul)
+DIETCODE_MEET(float, f32, larger)
+DIETCODE_MEET(float, f32, smaller)
 
 /* to[column * to_stride + lane] = lane < valid ? from[lane * from_stride + column] : 0, n lanes of an element type. Where no lane is
  * valid, nothing is computed of them that is stored, and `to` stays as it is. */
@@ -297,7 +352,7 @@ DIETCODE_SOME(float, f32, 16)
           if (r < valid) rows[r] = dietcode_load_##name##x##n(from + r * from_stride + (by) * column);     \
         }                                                                                                  \
       }                                                                                                    \
-      DIETCODE_BLOCK##n(rows)                                                                              \
+      DIETCODE_BITS_##n(DIETCODE_EXCHANGE, n, rows)                                                        \
       DIETCODE_UNROLL for (int r = 0; r < (n); ++r)                                                        \
         *(dietcode_##V##x##n##u *)(to + (column + r) * to_stride) = rows[r];                               \
     }                                                                                                      \

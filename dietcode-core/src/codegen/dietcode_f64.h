@@ -8,6 +8,10 @@ DIETCODE_VECTOR(double, double, f64, _f64, 2)
 DIETCODE_VECTOR(double, double, f64, _f64, 4)
 DIETCODE_VECTOR(double, double, f64, _f64, 8)
 DIETCODE_VECTOR(double, double, f64, _f64, 16)
+DIETCODE_MEET(double, f64, add)
+DIETCODE_MEET(double, f64, mul)
+DIETCODE_MEET(double, f64, larger)
+DIETCODE_MEET(double, f64, smaller)
 
 DIETCODE_SOME(double, f64, 2)
 #ifdef __AVX__

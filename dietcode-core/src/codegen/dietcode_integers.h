@@ -80,6 +80,10 @@ DIETCODE_INTEGER_VECTORS(2)
 DIETCODE_INTEGER_VECTORS(4)
 DIETCODE_INTEGER_VECTORS(8)
 DIETCODE_INTEGER_VECTORS(16)
+DIETCODE_MEET(dietcode_i32, i32, add)
+DIETCODE_MEET(dietcode_i32, i32, mul)
+DIETCODE_MEET(dietcode_i32, i32, larger)
+DIETCODE_MEET(dietcode_i32, i32, smaller)
 #define dietcode_max_i32x2 dietcode_larger_i32x2
 #define dietcode_max_i32x4 dietcode_larger_i32x4
 #define dietcode_max_i32x8 dietcode_larger_i32x8

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Buffer, Dot, Expr};
+use super::{BinaryOp, Buffer, Dot, Expr};
 
 /// A special operation. Each says in loops what it stands for.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,6 +131,18 @@ pub enum Intrinsic {
         /// Index of its first step.
         b_index: Vec<Expr>,
     },
+    /// Over the lanes of the loop around, which is vectorized: `to[… + n] = parts[n][0] ⊕ … ⊕ parts[n][lanes - 1]`, where halves of a
+    /// vector are combined until one lane is left, lower lanes as the left operand.
+    MeetLanes {
+        /// The operator.
+        op: BinaryOp,
+        /// What receives them, one behind the other in memory.
+        to: Arc<Buffer>,
+        /// Index of the first.
+        to_index: Vec<Expr>,
+        /// Accumulators, each with its index: the last dimension runs over the lanes.
+        parts: Vec<(Arc<Buffer>, Vec<Expr>)>,
+    },
     /// `to[index] += value`, as one operation of the memory.
     AtomicAdd {
         /// The tensor.
@@ -191,6 +203,10 @@ impl Intrinsic {
             | Intrinsic::Dot { to, to_index, a, a_index, b, b_index, .. } => {
                 vec![(to, to_index, true), (a, a_index, false), (b, b_index, false)]
             }
+            Intrinsic::MeetLanes { to, to_index, parts, .. } => {
+                let parts = parts.iter().map(|(from, index)| (from, &index[..], false));
+                [(to, &to_index[..], true)].into_iter().chain(parts).collect()
+            }
             Intrinsic::AtomicAdd { to, index, .. } => vec![(to, index, true)],
             Intrinsic::Prefetch { from, from_index, .. } => vec![(from, from_index, false)],
             Intrinsic::Commit | Intrinsic::Wait(_) => Vec::new(),
@@ -226,6 +242,10 @@ impl Intrinsic {
             Intrinsic::Mma { to, to_index, a, a_index, b, b_index }
             | Intrinsic::Dot { to, to_index, a, a_index, b, b_index, .. } => {
                 (vec![(to, to_index), (a, a_index), (b, b_index)], Vec::new())
+            }
+            Intrinsic::MeetLanes { to, to_index, parts, .. } => {
+                let parts = parts.iter_mut().map(|(from, index)| (from, index));
+                ([(to, to_index)].into_iter().chain(parts).collect(), Vec::new())
             }
             Intrinsic::AtomicAdd { to, index, value }
             | Intrinsic::Prefetch { from: to, from_index: index, elements: value } => (vec![(to, index)], vec![value]),

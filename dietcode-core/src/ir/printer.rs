@@ -231,6 +231,10 @@ impl Display for Intrinsic {
             Intrinsic::Dot { dot, to, to_index, a, a_index, b, b_index } => {
                 write!(f, "{} += {} {} · {}", at(to, to_index), dot.row().name, at(a, a_index), at(b, b_index))
             }
+            Intrinsic::MeetLanes { op, to, to_index, parts } => {
+                write!(f, "{} = {op} of the lanes of", at(to, to_index))?;
+                parts.iter().try_for_each(|(from, index)| write!(f, " {}", at(from, index)))
+            }
             Intrinsic::AtomicAdd { to, index, value } => write!(f, "{} += atomically {value}", at(to, index)),
         }
     }

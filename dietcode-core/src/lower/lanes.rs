@@ -16,7 +16,7 @@ pub(super) fn is_plain(body: &Stmt, lane: &str) -> bool {
         Stmt::IfThenElse { condition, then, otherwise: None } => {
             is_of_first(condition, lane) && can_be_masked(then, lane) && is_plain(then, lane)
         }
-        Stmt::Intrinsic(Intrinsic::Dot { .. }) => true,
+        Stmt::Intrinsic(Intrinsic::Dot { .. } | Intrinsic::MeetLanes { .. }) => true,
         _ => false,
     }
 }

@@ -136,6 +136,7 @@ impl Encoder {
             }
             Intrinsic::Mma { .. } => (b'm', &[]),
             Intrinsic::Dot { dot, .. } => (b'd', &[*dot as i64]),
+            Intrinsic::MeetLanes { op, .. } => (b's', &[*op as i64]),
             Intrinsic::AtomicAdd { .. } => (b'a', &[]),
             Intrinsic::Prefetch { .. } => (b'p', &[]),
         };

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 
-use super::pool::{Invited, invite};
+use super::pool::{Invited, Reads, invite};
 use crate::Result;
 use crate::parallel::lock;
 
@@ -26,7 +26,7 @@ static ASKED: AtomicUsize = AtomicUsize::new(0);
 /// Runs `body` here, for a call on `threads` threads, while up to `helpers` others run `help`: this process's helpers, or, inside of a
 /// rayon pool, threads of that pool which have nothing else to do. Each gives `help` its number, the same in every call; two may have
 /// the same one where callers share the helpers. Returns once none of them runs it any more; a helper that panics has this thread panic
-/// then, and helps again in the next call.
+/// then, and helps again in the next call. `reads` says where lies what the helper of a number reads first.
 ///
 /// # Errors
 /// [`Unavailable`](crate::ErrorKind::Unavailable) if a thread cannot be started; `body` has not run then.
@@ -34,6 +34,7 @@ pub(super) fn with_helpers<R>(
     threads: usize,
     helpers: usize,
     help: &(dyn Fn(usize) + Sync),
+    reads: &dyn Fn(usize) -> Reads,
     body: impl FnOnce() -> R,
 ) -> Result<R> {
     // SAFETY: only the lifetime changes. `help` is called by helpers inside only, and before this function is left (also by
@@ -47,7 +48,7 @@ pub(super) fn with_helpers<R>(
         return Ok(close.after(body));
     }
     let mut close = CloseOnDrop { door: &door, invited: Invited::default() };
-    invite(threads, helpers, &door, &mut close.invited)?;
+    invite(threads, helpers, &door, reads, &mut close.invited)?;
     Ok(close.after(body))
 }
 
@@ -178,6 +179,7 @@ impl Drop for CloseOnDrop<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::ptr;
     use std::sync::atomic::AtomicBool;
     use std::time::{Duration, Instant};
 
@@ -197,7 +199,7 @@ mod tests {
                     thread::yield_now();
                 }
             };
-            let result = catch_unwind(AssertUnwindSafe(|| with_helpers(2, 1, &helped, wait)));
+            let result = catch_unwind(AssertUnwindSafe(|| with_helpers(2, 1, &helped, &|_| [ptr::null(); 7], wait)));
             if came.load(Ordering::Acquire) {
                 return result.is_err();
             }

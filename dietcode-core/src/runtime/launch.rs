@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::helpers::with_helpers;
 use super::pace::Pace;
+use super::pool::Reads;
 use super::scratch::{with_scratch, with_workspace};
 use crate::{Result, abi};
 
@@ -157,8 +159,9 @@ impl Call<'_> {
             let tiles = Tiles { call: self, phase, shares: shares(grid, threads as u64) };
             let helpers = tiles.shares.len().saturating_sub(1);
             // A helper that gets no scratch memory takes no tile, and the others carry them out.
-            let (carried_out, own) =
-                with_helpers(threads, helpers, &|helper| drop(tiles.work(helper)), || tiles.work(0))??;
+            let help = |helper| drop(tiles.work(helper));
+            let reads = |helper| tiles.reads(helper, ptr::from_ref(&help).cast());
+            let (carried_out, own) = with_helpers(threads, helpers, &help, &reads, || tiles.work(0))??;
             let all = Duration::try_from_secs_f64(own.as_secs_f64() * grid as f64 / carried_out as f64).ok();
             Ok(if grid == 0 { time } else { time.zip(all).map(|(before, all)| before + all) })
         })
@@ -209,6 +212,21 @@ fn shares(grid: u64, threads: u64) -> SmallVec<[Share; 16]> {
 unsafe impl Sync for Tiles<'_> {}
 
 impl Tiles<'_> {
+    /// Where lies what a thread of this number reads before its first tile, but for where it begins.
+    fn reads(&self, thread: usize, help: *const u8) -> Reads {
+        let Call { buffers, strides, shape, .. } = self.call;
+        let own = &self.shares[thread % self.shares.len()];
+        [
+            help,
+            ptr::from_ref(&self.call).cast(),
+            ptr::from_ref(&self.phase).cast(),
+            ptr::from_ref(own).cast(),
+            buffers.as_ptr().cast(),
+            strides.as_ptr().cast(),
+            shape.as_ptr().cast(),
+        ]
+    }
+
     /// Carries out the share of a thread of this number, then what is left of the others'. Gives how many tiles it was, and how long
     /// they took.
     fn work(&self, thread: usize) -> Result<(u64, Duration)> {

@@ -43,10 +43,11 @@ impl Drop for Pages {
     }
 }
 
-fn compile(compiler: &str, march: &str, folder: &Path) -> libloading::Library {
+/// A library of functions in C.
+pub(super) fn compile(compiler: &str, march: &str, folder: &Path, source: &str) -> libloading::Library {
     let [c, so] = ["lanes.c", "lanes.so"].map(|name| folder.join(name));
     fs::write(folder.join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
-    fs::write(&c, include_str!("some_lanes.c")).expect("the folder can be written");
+    fs::write(&c, source).expect("the folder can be written");
     let march = format!("-march={march}");
     let mut built = Command::new(compiler);
     built.args(["-std=gnu11", "-O2", "-Wall", "-Werror", "-Wno-psabi", "-fPIC", "-shared", &march, "-o"]);
@@ -61,7 +62,7 @@ fn lanes_behind_the_first_ones_are_not_touched() {
     let mut pages = Pages::new();
     for (compiler, march) in ["gcc", "clang"].into_iter().flat_map(|name| marches().map(move |march| (name, march))) {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let library = compile(compiler, march, folder.path());
+        let library = compile(compiler, march, folder.path(), include_str!("some_lanes.c"));
         for lanes in [2, 4, 8, 16_usize] {
             // SAFETY: the functions are of this type.
             let [store, load] = ["store", "load"].map(|name| unsafe {

@@ -131,10 +131,9 @@ fn copies_and_lanes_meet_in_one_order() {
         "allocate register y_tile[2][2][4]",
         "y_tile[k_1][i_1][k_2] = y_tile[k_1][i_1][k_2] + x_view[k_1][i_1][k_2]",
         "vectorized k_2 in 0..4",
-        "y_lanes[k_2] = y_tile[0][i_1][k_2] + y_tile[1][i_1][k_2]",
-        "vectorized k_2 in 0..2",
-        "y_lanes[k_2] = y_lanes[k_2] + y_lanes[k_2 + 2]",
-        "y_out[i_1] = y_lanes[0] + y_lanes[1]",
+        "y_tile[0][i_1][k_2] = y_tile[0][i_1][k_2] + y_tile[1][i_1][k_2]",
+        "vectorized k_2 in 0..4",
+        "y_out[0] = + of the lanes of y_tile[0][0][k_2] y_tile[0][1][k_2]",
         "y[i_0 * 2 + i_1] = 1.5 + y_out[i_1]",
     ];
     let mut rest = lines.iter();

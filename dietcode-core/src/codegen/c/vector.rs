@@ -33,7 +33,43 @@ pub(super) fn statement(exprs: &Expressions, lane: (&Name, &Expr), body: &Stmt) 
         Stmt::Intrinsic(Intrinsic::Dot { dot, to, to_index, a, a_index, b, b_index }) => {
             self::dot(exprs, lane.0, *dot, (to, to_index), [(a, a_index), (b, b_index)])
         }
+        Stmt::Intrinsic(Intrinsic::MeetLanes { op, to, to_index, parts }) => {
+            meet(exprs, lane, *op, (to, to_index), parts)
+        }
         store => self::store(exprs, lane, store),
+    }
+}
+
+/// The call of what combines the lanes of vectors.
+fn meet(
+    exprs: &Expressions,
+    (lane, extent): (&Name, &Expr),
+    op: BinaryOp,
+    (to, to_index): (&Arc<Buffer>, &[Expr]),
+    parts: &[(Arc<Buffer>, Vec<Expr>)],
+) -> String {
+    let (mut line, lanes) = (String::with_capacity(LINE), extent.as_int().unwrap_or(1));
+    let mut vector = Vector { exprs, lane, lanes, some: None, text: &mut line };
+    let (name, dtype) = (combining(op), to.dtype);
+    vector.write(format_args!("dietcode_meet_{name}_{dtype}x{lanes}(&"));
+    vector.first_lane(to, to_index);
+    vector.write(format_args!(", (const dietcode_{dtype}x{lanes}[]){{"));
+    for (n, (from, index)) in parts.iter().enumerate() {
+        vector.push(if n == 0 { "" } else { ", " });
+        vector.lanes(from, index, false);
+    }
+    vector.write(format_args!("}}, {});", parts.len()));
+    line
+}
+
+/// How functions of `dietcode.h` call an operator.
+fn combining(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "add",
+        BinaryOp::Mul => "mul",
+        BinaryOp::Max => "larger",
+        BinaryOp::Min => "smaller",
+        other => unreachable!("no reduction combines by {other}"),
     }
 }
 

@@ -96,9 +96,12 @@ pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
         Intrinsic::AtomicAdd { to, index, value } => {
             format!("dietcode_atomic_add(&{}, {});", exprs.element(to, index), exprs.text(value))
         }
-        Intrinsic::TransposeCopy { .. } | Intrinsic::Prefetch { .. } | Intrinsic::Dot { .. } => {
+        Intrinsic::TransposeCopy { .. }
+        | Intrinsic::Prefetch { .. }
+        | Intrinsic::Dot { .. }
+        | Intrinsic::MeetLanes { .. } => {
             unreachable!(
-                "lowering for a GPU makes no transposing copies, prefetches nothing, and has other matrix instructions"
+                "lowering for a GPU makes no transposing copies, prefetches nothing, and has other matrix instructions and no lanes"
             )
         }
     }

@@ -246,6 +246,13 @@ impl<'a> Walk<'a> {
                 let accesses = operands.into_iter().chain([self.access(to, to_index)]).collect();
                 self.add(Leaf { arithmetic: 1.0, accumulates: true, converts: false, accesses, ..self.leaf() });
             }
+            Stmt::Intrinsic(Intrinsic::MeetLanes { to, to_index, parts, .. }) => {
+                // Two shuffles and an operation for each vector.
+                let arithmetic = 3.0 * parts.len() as f64;
+                let read = parts.iter().map(|(from, index)| self.access(from, index));
+                let accesses = read.chain([self.access(to, to_index)]).collect();
+                self.add(Leaf { arithmetic, converts: false, accesses, ..self.leaf() });
+            }
             Stmt::Intrinsic(_) | Stmt::Sync => {}
         }
     }

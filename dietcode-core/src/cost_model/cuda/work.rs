@@ -238,6 +238,7 @@ impl Counter {
             Intrinsic::TransposeCopy { .. }
             | Intrinsic::Prefetch { .. }
             | Intrinsic::Dot { .. }
+            | Intrinsic::MeetLanes { .. }
             | Intrinsic::Commit
             | Intrinsic::Wait(_) => {}
         }

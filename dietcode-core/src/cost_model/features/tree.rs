@@ -322,6 +322,8 @@ impl<'a> Reader<'a> {
             Intrinsic::LoadMatrix { .. } => {}
             // What the loop over lanes around it does in a lane.
             Intrinsic::Dot { dot, .. } => operations.float_mad(dot.row().steps),
+            // A lane has a share of each sum.
+            Intrinsic::MeetLanes { parts, .. } => operations.float_add(parts.len() as i64),
             // 16 × 8 × k, by 32 threads.
             Intrinsic::Mma { a, .. } => operations.float_mad(16 * 8 * (32 / a.dtype.bytes()) / 32),
             Intrinsic::AtomicAdd { to, index, value } => {

@@ -1,67 +1,92 @@
 //! Sums that the lanes of a vector share: each has summed a part, as has each copy of an unrolled loop of the sum, and the parts meet
 //! before the sum is written back.
 //!
-//! It belongs to the first pass: what it adds are loops and stores like any others. The copies are combined in their order, vector by
-//! vector, then the halves of the vector, so that a result has the same bits each time.
+//! It belongs to the first pass. The copies are combined in their order, vector by vector, then the halves of the vector, so that a result has
+//! the same bits each time. The vectors of a tile in registers do the latter together: the halves of two vectors are one operation on a vector.
 //!
 //! ```text
 //! for k_0                                      for k_0
 //!   unrolled k_1 in 0..2                         unrolled k_1 in 0..2
 //!     vectorized k_2 in 0..8             →         vectorized k_2 in 0..8: y_tile[i][k_1][k_2] += x[…]
-//!       y_tile[i] += x[…]                      vectorized k_2 in 0..8: y_lanes[k_2] = y_tile[i][0][k_2] + y_tile[i][1][k_2]
-//! y_out[i] = y_tile[i]                         vectorized k_2 in 0..4: y_lanes[k_2] = y_lanes[k_2] + y_lanes[k_2 + 4]
-//!                                              vectorized k_2 in 0..2: y_lanes[k_2] = y_lanes[k_2] + y_lanes[k_2 + 2]
-//!                                              y_out[i] = y_lanes[0] + y_lanes[1]
+//!       y_tile[i] += x[…]                      unrolled i in 0..2
+//! y_out[i] = y_tile[i]                           vectorized k_2 in 0..8: y_tile[i][0][k_2] = y_tile[i][0][k_2] + y_tile[i][1][k_2]
+//!                                              vectorized k_2 in 0..8: y_out[0] = + of the lanes of y_tile[0][0][k_2] y_tile[1][0][k_2]
 //! ```
 
-use std::ops::Add;
 use std::slice;
 use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Buffer, Expr, ForKind, Reduction, Stmt};
-use crate::schedule::Schedule;
+use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Reduction, Stmt};
+use crate::lower::MOST_VECTORS;
+use crate::schedule::{Loop, Schedule};
 
-/// What `store` makes of a sum, inside of the spatial loops of the tile, which stands inside of so many loops.
+/// Fills a buffer, whose dimensions are the spatial loops of a tile, with the sums of the tile, which stands inside of so many loops; `over`
+/// puts such loops around a statement.
 pub(super) fn meet(
     schedule: &Schedule,
     reduction: &Reduction,
     (tile, depth): (&Arc<Buffer>, usize),
-    store: &dyn Fn(Expr) -> Stmt,
+    (sums, dims): (&Arc<Buffer>, &[usize]),
+    over: &dyn Fn(&[usize], Stmt) -> Stmt,
 ) -> Stmt {
-    // For each copy the indices of its accumulators.
-    let mut copies: Vec<Vec<Expr>> = vec![Vec::new()];
-    let mut lane = None;
-    for l in schedule.tile_dims(depth).into_iter().map(|at| &schedule.loops[at]) {
-        let indices = match (l.role, l.kind, l.extent.as_int()) {
-            (Role::Reduce, ForKind::Unrolled, Some(extent)) => (0..extent).map(Expr::Int).collect(),
-            _ => vec![Expr::Var(l.name.clone())],
-        };
-        lane = lane.or((l.role == Role::Reduce && l.kind == ForKind::Vectorized).then_some(l));
-        copies = copies.iter().flat_map(|at| indices.iter().map(|i| [&at[..], slice::from_ref(i)].concat())).collect();
-    }
-    let parts = copies.into_iter().map(|index| Expr::Load(tile.clone(), index));
-    let all = parts.reduce(|sum, part| reduction.combine(sum, part)).expect("there is one accumulator at the least");
-    let Some((lane, lanes)) = lane.and_then(|l| Some((&l.name, l.extent.as_int()?))) else { return store(all) };
-    let buffer = Arc::new(Buffer {
-        name: schedule.fresh_name(&format!("{}_lanes", schedule.block.output.name)),
-        shape: vec![Expr::Int(lanes)],
-        ..(**tile).clone()
-    });
-    let at = |index: Expr| Expr::Load(buffer.clone(), vec![index]);
-    let here = || Expr::Var(lane.clone());
-    let over = |extent: i64, value: Expr| {
-        let leaf = Stmt::Store { buffer: buffer.clone(), index: vec![here()], value };
-        Stmt::for_(lane.clone(), Expr::Int(extent), ForKind::Vectorized, leaf)
+    let var = |at: &usize| Expr::Var(schedule.loops[*at].name.clone());
+    let of_tile = schedule.tile_dims(depth);
+    let lane =
+        of_tile.iter().map(|at| &schedule.loops[*at]).find(|l| l.role == Role::Reduce && l.kind == ForKind::Vectorized);
+    let Some(lane) = lane else {
+        let value = Expr::Load(tile.clone(), of_tile.iter().map(var).collect());
+        return over(dims, Stmt::Store { buffer: sums.clone(), index: dims.iter().map(var).collect(), value });
     };
-    let mut steps = vec![over(lanes, all)];
-    let mut half = lanes / 2;
-    while half > 1 {
-        steps.push(over(half, reduction.combine(at(here()), at(here().add(Expr::Int(half))))));
-        half /= 2;
+    let all_lanes = |leaf: Stmt| Stmt::for_(lane.name.clone(), lane.extent.clone(), ForKind::Vectorized, leaf);
+    let is_copies = |at: &usize| {
+        let Loop { role, kind, .. } = schedule.loops[*at];
+        role == Role::Reduce && kind == ForKind::Unrolled
+    };
+    let mut steps = Vec::new();
+    let copies = elements(schedule, &of_tile, &is_copies, &var);
+    if let [first, _, ..] = &copies[..] {
+        let parts = copies.iter().map(|index| Expr::Load(tile.clone(), index.clone()));
+        let value = parts.reduce(|sum, part| reduction.combine(sum, part)).expect("there are two at the least");
+        steps.push(over(dims, all_lanes(Stmt::Store { buffer: tile.clone(), index: first.clone(), value })));
     }
-    steps.push(store(reduction.combine(at(Expr::Int(0)), at(Expr::Int(1)))));
-    let body = Box::new(Stmt::seq(steps));
-    Stmt::Allocate { buffer, body }
+    let (outer, together) = dims.split_at(dims.len() - together(schedule, dims));
+    let first_copy = |at: &usize| if is_copies(at) { Expr::Int(0) } else { var(at) };
+    let parts = elements(schedule, &of_tile, &|at| together.contains(at), &first_copy);
+    let meet = Intrinsic::MeetLanes {
+        op: reduction.operator(),
+        to: sums.clone(),
+        to_index: outer.iter().map(var).chain(together.iter().map(|_| Expr::Int(0))).collect(),
+        parts: parts.into_iter().map(|index| (tile.clone(), index)).collect(),
+    };
+    steps.push(over(outer, all_lanes(Stmt::Intrinsic(meet))));
+    Stmt::seq(steps)
+}
+
+/// The indices of a tile in which some of its loops take all of their values, in order, and the others what `other` says.
+fn elements(
+    schedule: &Schedule,
+    of_tile: &[usize],
+    takes_all: &dyn Fn(&usize) -> bool,
+    other: &dyn Fn(&usize) -> Expr,
+) -> Vec<Vec<Expr>> {
+    of_tile.iter().fold(vec![Vec::new()], |indices, at| {
+        let values: Vec<Expr> = match schedule.loops[*at].extent.as_int() {
+            Some(extent) if takes_all(at) => (0..extent).map(Expr::Int).collect(),
+            _ => vec![other(at)],
+        };
+        indices.iter().flat_map(|index| values.iter().map(|i| [&index[..], slice::from_ref(i)].concat())).collect()
+    })
+}
+
+/// How many of the last loops, all unrolled, have no more vectors than a tile in registers.
+fn together(schedule: &Schedule, dims: &[usize]) -> usize {
+    let mut vectors = 1;
+    let fits = |at: &&usize| {
+        let l = &schedule.loops[**at];
+        vectors *= l.extent.as_int().unwrap_or(i64::MAX).min(MOST_VECTORS + 1);
+        l.kind == ForKind::Unrolled && vectors <= MOST_VECTORS
+    };
+    dims.iter().rev().take_while(fits).count()
 }

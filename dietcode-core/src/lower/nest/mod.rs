@@ -389,11 +389,9 @@ impl<'a> Builder<'a> {
             shape: extents.collect(),
             ..(*self.tile).clone()
         });
-        let index = index(self.schedule, &dims);
-        let store = |value| Stmt::Store { buffer: spill.clone(), index: index.clone(), value };
-        let copy = cross_lane::meet(self.schedule, reduction, (&self.tile, self.tile_depth), &store);
-        let copy = self.scheduled(&dims, copy);
-        let sum = Expr::Load(spill.clone(), index.clone());
+        let over = |dims: &[usize], leaf| self.scheduled(dims, leaf);
+        let copy = cross_lane::meet(self.schedule, reduction, (&self.tile, self.tile_depth), (&spill, &dims), &over);
+        let sum = Expr::Load(spill.clone(), index(self.schedule, &dims));
         let stores = self.finish(reduction, &sum, &|leaf| self.over_output(leaf));
         Stmt::Allocate { buffer: spill, body: Box::new(Stmt::seq([copy, stores])) }
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::ir::{Buffer, Expr, ForKind, Name, Scope, Stmt};
+use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
 
 /// More vectors than this, and the compiler would spill them anyway.
 pub(crate) const MOST_VECTORS: i64 = 64;
@@ -67,6 +67,8 @@ fn accesses_qualify(
         Stmt::Intrinsic(intrinsic) => {
             let mut ok = true;
             intrinsic.values().into_iter().for_each(|value| ok &= loads_qualify(buffer, value, loops, lanes));
+            // It writes elements one behind the other in memory.
+            ok &= !matches!(intrinsic, Intrinsic::MeetLanes { to, .. } if to == buffer);
             let own = intrinsic.accesses().into_iter().filter(|(accessed, ..)| *accessed == buffer);
             ok && own.into_iter().all(|(_, index, _)| constant(index, loops, lanes))
         }
