@@ -150,7 +150,7 @@ fn every_product_is_there_with_threads_and_with_the_matrix_unit() {
 #[test]
 fn every_choice_is_there() {
     for set in sets::SETS {
-        let missing = sets::missing_choices(&sets::of(set));
+        let missing = sets::missing_choices(sets::of(set));
         assert!(missing.is_empty(), "{set}: {missing:?}");
     }
 }
