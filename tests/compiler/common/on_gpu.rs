@@ -38,7 +38,7 @@ pub(crate) struct Library(libloading::Library);
 
 /// A form of the emulator.
 #[derive(Clone, Copy)]
-enum Form {
+pub(crate) enum Form {
     Watched,
     Unwatched,
     WithoutBankConflicts,
@@ -57,7 +57,7 @@ impl Form {
     }
 
     /// Its headers, compiled once for all libraries of a run.
-    fn headers(self, compiler: &HostCompiler) -> &'static Path {
+    pub(crate) fn headers(self, compiler: &HostCompiler) -> &'static Path {
         static FORMS: [OnceLock<PathBuf>; 4] = [const { OnceLock::new() }; 4];
         FORMS[self as usize].get_or_init(|| {
             let ((folder, definition), (name, text)) = (self.folder(), HOST_HEADERS[0]);
