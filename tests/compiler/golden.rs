@@ -108,6 +108,11 @@ fn own(of: &str, def: &KernelDef, micro_kernel: MicroKernel, target: &Target) ->
     })
 }
 
+/// The same of a micro-kernel that is lowered already.
+fn lowered_before(of: &str, def: &KernelDef, both: (MicroKernel, Lowered), target: &Target) -> Line {
+    candidate(of, def, both.0.name(), target, move || Ok(both))
+}
+
 /// The line of parameters that may be refused, which are lowered when it is made.
 fn candidate(
     of: &str,
@@ -160,20 +165,19 @@ fn defaults() -> Vec<Line> {
             let Target::Cpu(_, cpu) = &target else { continue };
             let program = frontend::program(&def);
             let nest = MicroKernel::nest(&program);
-            let Winners { mut schedules, decision, .. } = Winners::default_for(&program, cpu);
-            if !schedules.contains(&nest) {
-                schedules.push(nest);
-            }
+            let Winners { schedules, lowered, decision, .. } = Winners::default_for(&program, cpu);
+            let nest = (!schedules.contains(&nest)).then(|| own(OF, &def, nest, &target));
             units.push(tree(&def, &decision, &target));
-            units.extend(schedules.into_iter().map(|micro_kernel| own(OF, &def, micro_kernel, &target)));
+            units.extend(schedules.into_iter().zip(lowered).map(|both| lowered_before(OF, &def, both, &target)));
+            units.extend(nest);
         }
         for (major, minor) in [(7, 5), (8, 0), (9, 0)] {
             let target = Target::gpu(ComputeCapability { major, minor });
             let Target::Cuda(device) = &target else { continue };
             let program = frontend::program(&def);
             let default = Blocked::default_for(&program, device);
-            let default = default.map(|blocked| blocked.micro_kernel(&program, device).expect("it is valid").0);
-            units.extend(default.map(|micro_kernel| own(OF, &def, micro_kernel, &target)));
+            let default = default.map(|blocked| blocked.micro_kernel(&program, device).expect("it is valid"));
+            units.extend(default.map(|both| lowered_before(OF, &def, both, &target)));
         }
     }
     units

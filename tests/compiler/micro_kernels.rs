@@ -66,7 +66,7 @@ fn nvcc_compiles_them_and_they_equal_the_reference() {
             scope.spawn(|| {
                 let next = || queue.lock().expect("no worker fails while it asks").next();
                 while let Some(batch) = next() {
-                    let built = batch.iter().map(|kernel| nvcc.kernels(kernel)).collect::<Vec<_>>();
+                    let built = nvcc.kernels(batch);
                     let library = Library::compile(&compiler, batch.iter().map(|kernel| &kernel.unit));
                     for kernel in batch {
                         for case in cases(kernel, seed) {
@@ -150,7 +150,7 @@ fn every_product_is_there_with_threads_and_with_the_matrix_unit() {
 #[test]
 fn every_choice_is_there() {
     for set in sets::SETS {
-        let missing = sets::missing_choices(&sets::of(set));
+        let missing = sets::missing_choices(sets::of(set));
         assert!(missing.is_empty(), "{set}: {missing:?}");
     }
 }

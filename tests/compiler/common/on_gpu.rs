@@ -36,40 +36,59 @@ impl Case {
 /// The shared library of a batch.
 pub(crate) struct Library(libloading::Library);
 
+/// A form of the emulator.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Watched,
+    Unwatched,
+    WithoutBankConflicts,
+    Counting,
+}
+
+impl Form {
+    /// The folder of its headers, and what they begin with.
+    fn folder(self) -> (&'static str, &'static str) {
+        match self {
+            Form::Watched => ("cuda-host", ""),
+            Form::Unwatched => ("cuda-host-unwatched", ""),
+            Form::WithoutBankConflicts => ("cuda-host-banks", "#define DIETCODE_FORBID_BANK_CONFLICTS\n"),
+            Form::Counting => ("cuda-host-counting", "#define DIETCODE_COUNT_WAVEFRONTS\n"),
+        }
+    }
+
+    /// Its headers, compiled once for all libraries of a run.
+    pub(crate) fn headers(self, compiler: &HostCompiler) -> &'static Path {
+        static FORMS: [OnceLock<PathBuf>; 4] = [const { OnceLock::new() }; 4];
+        FORMS[self as usize].get_or_init(|| {
+            let ((folder, definition), (name, text)) = (self.folder(), HOST_HEADERS[0]);
+            let headers = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+            headers::write(&headers, HOST_HEADERS).expect("the folder can be written");
+            fs::write(headers.join(name), format!("{definition}{text}")).expect("the folder can be written");
+            compiler.precompile(&headers, name);
+            headers
+        })
+    }
+}
+
 impl Library {
     /// Compiles translation units as one file. All accesses are watched with `DIETCODE_ALL=1`, and of a quarter of the files else, by their
     /// text and the day.
     pub(crate) fn compile<'u>(compiler: &HostCompiler, units: impl Iterator<Item = &'u CudaUnit>) -> Library {
-        // Compiled once for all libraries of a run.
-        static HEADERS: [OnceLock<PathBuf>; 2] = [const { OnceLock::new() }; 2];
         let source: String = units.map(|unit| &*unit.source).collect();
-        let watches = is_chosen(&source, 4);
-        let compiler = if watches { compiler.clone() } else { compiler.unwatched() };
-        let headers = HEADERS[usize::from(watches)].get_or_init(|| {
-            let folder = if watches { "cuda-host" } else { "cuda-host-unwatched" };
-            let headers = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-            headers::write(&headers, HOST_HEADERS).expect("the folder can be written");
-            compiler.precompile(&headers, HOST_HEADERS[0].0);
-            headers
-        });
-        Library::of(&compiler, &source, headers)
+        let form = if is_chosen(&source, 4) { Form::Watched } else { Form::Unwatched };
+        Library::of(compiler, &source, form)
     }
 
     /// Compiles a translation unit such that what is read at once for a matrix instruction, rows by `ldmatrix` or an element by each lane, may
     /// not meet in a bank of shared memory.
     pub(crate) fn without_bank_conflicts(compiler: &HostCompiler, unit: &CudaUnit) -> Library {
-        let headers = tempfile::tempdir().expect("a temporary folder");
-        headers::write(headers.path(), HOST_HEADERS).expect("the folder can be written");
-        let source = format!("#define DIETCODE_FORBID_BANK_CONFLICTS\n{}", unit.source);
-        Library::of(compiler, &source, headers.path())
+        Library::of(compiler, &unit.source, Form::WithoutBankConflicts)
     }
 
     /// Compiles translation units as one file that counts the wavefronts of shared memory.
     pub(crate) fn counting<'u>(compiler: &HostCompiler, units: impl Iterator<Item = &'u CudaUnit>) -> Library {
-        let headers = tempfile::tempdir().expect("a temporary folder");
-        headers::write(headers.path(), HOST_HEADERS).expect("the folder can be written");
-        let texts: String = units.map(|unit| &*unit.source).collect();
-        Library::of(compiler, &format!("#define DIETCODE_COUNT_WAVEFRONTS\n{texts}"), headers.path())
+        let source: String = units.map(|unit| &*unit.source).collect();
+        Library::of(compiler, &source, Form::Counting)
     }
 
     /// The wavefronts of loads and of stores that this thread's launches took since the last call, of a library that counts them.
@@ -83,7 +102,9 @@ impl Library {
         counted
     }
 
-    fn of(compiler: &HostCompiler, source: &str, headers: &Path) -> Library {
+    fn of(compiler: &HostCompiler, source: &str, form: Form) -> Library {
+        let compiler = if matches!(form, Form::Unwatched) { compiler.unwatched() } else { compiler.clone() };
+        let headers = form.headers(&compiler);
         let folder = tempfile::tempdir().expect("a temporary folder");
         let [cu, so] = ["cases.cu", "cases.so"].map(|name| folder.path().join(name));
         fs::write(&cu, source).expect("the folder can be written");

@@ -10,6 +10,8 @@ use dietcode_core::codegen::cuda::headers::{self, HOST_HEADERS};
 use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::runtime::cuda::HostArg;
 
+use crate::common::on_gpu::Form;
+
 type Entry = unsafe extern "C" fn(u32, u32, u64, *const HostArg, *mut c_char, u64) -> c_int;
 
 /// A file of `kernels/`, compiled.
@@ -93,17 +95,17 @@ impl Kernels {
         cell.get_or_init(|| Kernels::compile_with(name, &[]))
     }
 
-    /// A file of `kernels/` as a build compiles kernels for the emulated device: every access is watched.
+    /// A file of `kernels/` as a search compiles kernels for the emulated device: every access is watched, by an emulator that is compiled once.
     pub(crate) fn watched(name: &'static str) -> &'static Kernels {
         static COMPILED: Mutex<BTreeMap<&str, &OnceLock<(tempfile::TempDir, Kernels)>>> = Mutex::new(BTreeMap::new());
         let cell =
             *COMPILED.lock().expect("no test fails here").entry(name).or_insert_with(|| Box::leak(Box::default()));
         let (_, kernels) = cell.get_or_init(|| {
             let folder = tempfile::tempdir().expect("a temporary folder");
-            headers::write(folder.path(), HOST_HEADERS).expect("the folder can be written");
             let library = folder.path().join(name);
             let compiler = HostCompiler::find().expect("a C++ compiler");
-            let built = compiler.shared_library(&file(name), &library, folder.path()).output().expect("it starts");
+            let headers = Form::Watched.headers(&compiler);
+            let built = compiler.shared_library(&file(name), &library, headers).output().expect("it starts");
             assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
             // SAFETY: the library has no initialisers. What it says of lines is read from its file.
             (folder, Kernels(unsafe { libloading::Library::new(library) }.expect("the library loads")))

@@ -1,14 +1,16 @@
 //! What nvcc makes of a micro-kernel, kept under `target/` by content.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
+use dietcode_core::codegen::cuda::{CudaLaunch, CudaUnit};
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::cuda::{Candidate, Choice, Selection};
 use dietcode_core::frontend;
 use dietcode_core::machine::cuda::{
-    ComputeCapability, DeviceLimits, KernelReport, KernelSass, Mix, Nvcc, Nvdisasm, ObjectCache, blocks_per_sm,
+    Compiled, ComputeCapability, DeviceLimits, KernelReport, KernelSass, Mix, Nvcc, Nvdisasm, ObjectCache,
+    blocks_per_sm,
 };
 use dietcode_syntax::KernelDef;
 
@@ -50,13 +52,25 @@ impl Compiler {
             if wanted.is_empty() {
                 return selection.finalize();
             }
-            for candidate in wanted {
-                let (source, devices) = (&candidate.unit.source, candidate.capabilities());
-                let compiled = self.cache.compile(&self.nvcc, source, &devices, DEVICE_HEADERS);
-                let compiled = compiled.unwrap_or_else(|e| panic!("`{}` of `{}`: {e}", candidate.name(), def.name));
-                selection.learn(candidate.name(), compiled.report);
+            for same in wanted.chunk_by(|a, b| a.capabilities() == b.capabilities()) {
+                let units: Vec<&CudaUnit> = same.iter().map(|candidate| &candidate.unit).collect();
+                let compiled = self.compile(&units, &same[0].capabilities());
+                for candidate in same {
+                    let is_own = |report: &&KernelReport| {
+                        candidate.unit.launches.iter().any(|launch| launch.symbol == report.symbol)
+                    };
+                    let own = compiled.report.iter().filter(is_own).cloned().collect();
+                    selection.learn(candidate.name(), own);
+                }
             }
         }
+    }
+
+    /// Compiles units as one file, since nvcc takes about as long to begin as with a kernel. The names of their kernels differ.
+    fn compile(&self, units: &[&CudaUnit], devices: &[ComputeCapability]) -> Compiled {
+        let source: String = units.iter().map(|unit| &*unit.source).collect();
+        let compiled = self.cache.compile(&self.nvcc, &source, devices, DEVICE_HEADERS);
+        compiled.unwrap_or_else(|e| panic!("{}: {e}", names(units)))
     }
 
     /// The release of nvcc.
@@ -64,49 +78,65 @@ impl Compiler {
         self.nvcc.version()
     }
 
-    /// What nvcc reports of a unit on a device, with what the main loops consist of.
-    pub(crate) fn counted(&self, unit: &CudaUnit, device: ComputeCapability) -> Vec<KernelReport> {
-        self.machine_code(unit, device).into_iter().map(|(report, _)| report).collect()
+    /// What nvcc reports of units on a device, of each in the order of its launches, with what the main loops consist of.
+    pub(crate) fn counted(&self, units: &[&CudaUnit], device: ComputeCapability) -> Vec<Vec<KernelReport>> {
+        let of_unit = |kernels: Vec<(KernelReport, _)>| kernels.into_iter().map(|(report, _)| report).collect();
+        self.machine_code(units, device).into_iter().map(of_unit).collect()
     }
 
-    /// The kernels of a unit on a device, in the order of their launches: what nvcc reports of each, and its machine code.
-    pub(crate) fn machine_code(&self, unit: &CudaUnit, device: ComputeCapability) -> Vec<(KernelReport, KernelSass)> {
-        let compiled = self.cache.compile(&self.nvcc, &unit.source, &[device], DEVICE_HEADERS);
-        let mut compiled = compiled.unwrap_or_else(|e| panic!("`{}`: {e}", unit.name));
-        let sass = self.nvdisasm.count(&mut compiled).unwrap_or_else(|e| panic!("`{}`: {e}", unit.name));
+    /// The kernels of units on a device, of each in the order of its launches: what nvcc reports of them, and their machine code.
+    pub(crate) fn machine_code(
+        &self,
+        units: &[&CudaUnit],
+        device: ComputeCapability,
+    ) -> Vec<Vec<(KernelReport, KernelSass)>> {
+        let mut compiled = self.compile(units, &[device]);
+        let sass = self.nvdisasm.count(&mut compiled).unwrap_or_else(|e| panic!("{}: {e}", names(units)));
         let of_launch = |symbol: &String| {
             let report = compiled.report.iter().find(|report| report.symbol == *symbol).expect("it is reported");
             (report.clone(), sass.iter().find(|kernel| kernel.symbol == *symbol).expect("it is there").clone())
         };
-        unit.launches.iter().map(|launch| of_launch(&launch.symbol)).collect()
+        let of_unit = |unit: &&CudaUnit| unit.launches.iter().map(|launch| of_launch(&launch.symbol)).collect();
+        units.iter().map(of_unit).collect()
     }
 
-    /// All its kernels on all devices whose sets it is in, each compiled for its device alone. None spills, a
+    /// All kernels of some micro-kernels on all devices in whose sets these are, each compiled for its device alone. None spills, a
     /// multiprocessor holds as many blocks as the schedule asks for, and the main loop is lean.
-    pub(crate) fn kernels(&self, kernel: &MicroKernel) -> Vec<Built> {
-        let name = format!("`{}` of `{}`", kernel.unit.name, kernel.def.name);
-        let mut built = Vec::new();
-        for device in &kernel.capabilities {
-            let compiled = self.cache.compile(&self.nvcc, &kernel.unit.source, &[*device], DEVICE_HEADERS);
-            let compiled = compiled.unwrap_or_else(|e| panic!("{name}: {e}"));
-            let sass = self.nvdisasm.kernels(&compiled.image).unwrap_or_else(|e| panic!("{name}: {e}"));
-            assert!(sass.iter().any(|kernel| kernel.main_loop.is_some()), "{name}: no loop of it multiplies");
-            for launch in &kernel.unit.launches {
-                let report = compiled.report.iter().find(|report| report.symbol == launch.symbol);
-                let report =
-                    report.unwrap_or_else(|| panic!("{name}: nothing is reported of {}", launch.symbol)).clone();
-                let resources = report.resources(launch.threads as u32, launch.shared_bytes as u32);
-                let limits = DeviceLimits::of(*device).expect("a set is of known devices");
-                let blocks = blocks_per_sm(limits, &resources).blocks;
-                assert!(!report.spills(), "{name} spills: {report:?}");
-                assert!(i64::from(blocks) >= kernel.blocked.min_blocks, "{name}: {blocks} blocks of {resources:?}");
-                let main_loop = sass.iter().find(|kernel| kernel.symbol == launch.symbol);
-                let main_loop = main_loop.and_then(|kernel| kernel.main_loop.clone());
-                let excess = main_loop.as_ref().and_then(|mix| main_loops::excess(kernel, *device, mix));
-                assert!(excess.is_none(), "{name} on {device}: {}", excess.unwrap_or_default());
-                built.push(Built { report, blocks, main_loop });
+    pub(crate) fn kernels(&self, all: &[&MicroKernel]) -> Vec<Vec<Built>> {
+        let mut built: Vec<Vec<Built>> = all.iter().map(|_| Vec::new()).collect();
+        let devices: BTreeSet<ComputeCapability> =
+            all.iter().flat_map(|kernel| &kernel.capabilities).copied().collect();
+        for device in devices {
+            let (own, built): (Vec<&MicroKernel>, Vec<&mut Vec<Built>>) =
+                all.iter().zip(&mut built).filter(|(kernel, _)| kernel.capabilities.contains(&device)).unzip();
+            let units: Vec<&CudaUnit> = own.iter().map(|kernel| &kernel.unit).collect();
+            let machine_code = self.machine_code(&units, device);
+            for ((kernel, built), code) in own.into_iter().zip(built).zip(machine_code) {
+                built.extend(checked(kernel, device, code));
             }
         }
         built
     }
+}
+
+/// The names of units, for messages.
+fn names(units: &[&CudaUnit]) -> String {
+    units.iter().map(|unit| format!("`{}`", unit.name)).collect::<Vec<_>>().join(", ")
+}
+
+/// The kernels of a micro-kernel on a device, which hold to what is promised of them.
+fn checked(kernel: &MicroKernel, device: ComputeCapability, code: Vec<(KernelReport, KernelSass)>) -> Vec<Built> {
+    let name = format!("`{}` of `{}`", kernel.unit.name, kernel.def.name);
+    assert!(code.iter().any(|(_, sass)| sass.main_loop.is_some()), "{name}: no loop of it multiplies");
+    let limits = DeviceLimits::of(device).expect("a set is of known devices");
+    let one = |(launch, (report, sass)): (&CudaLaunch, (KernelReport, KernelSass))| {
+        let resources = report.resources(launch.threads as u32, launch.shared_bytes as u32);
+        let blocks = blocks_per_sm(limits, &resources).blocks;
+        assert!(!report.spills(), "{name} spills: {report:?}");
+        assert!(i64::from(blocks) >= kernel.blocked.min_blocks, "{name}: {blocks} blocks of {resources:?}");
+        let excess = sass.main_loop.as_ref().and_then(|mix| main_loops::excess(kernel, device, mix));
+        assert!(excess.is_none(), "{name} on {device}: {}", excess.unwrap_or_default());
+        Built { report, blocks, main_loop: sass.main_loop }
+    };
+    kernel.unit.launches.iter().zip(code).map(one).collect()
 }

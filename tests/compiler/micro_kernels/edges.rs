@@ -113,16 +113,19 @@ impl Form {
     }
 }
 
-/// The cells of a form on a device: registers, bytes that are spilled, instructions of the kernel and of its main loop.
-fn cells(compiler: &Compiler, unit: &CudaUnit, device: &DeviceLimits) -> String {
-    let (report, sass): (KernelReport, KernelSass) = compiler.machine_code(unit, device.capability).swap_remove(0);
-    let main_loop = sass.main_loop.as_ref().map_or("–".to_owned(), |mix| mix.total().to_string());
-    format!(
-        " {} | {} | {} | {main_loop} |",
-        report.registers,
-        report.spill_stores + report.spill_loads,
-        sass.whole.total()
-    )
+/// The cells of units on a device: registers, bytes that are spilled, instructions of the kernel and of its main loop.
+fn cells(compiler: &Compiler, units: &[CudaUnit], device: &DeviceLimits) -> Vec<String> {
+    let of_unit = |mut kernels: Vec<(KernelReport, KernelSass)>| {
+        let (report, sass) = kernels.swap_remove(0);
+        let main_loop = sass.main_loop.as_ref().map_or("–".to_owned(), |mix| mix.total().to_string());
+        format!(
+            " {} | {} | {} | {main_loop} |",
+            report.registers,
+            report.spill_stores + report.spill_loads,
+            sass.whole.total()
+        )
+    };
+    compiler.machine_code(&units.iter().collect::<Vec<_>>(), device.capability).into_iter().map(of_unit).collect()
 }
 
 #[test]
@@ -133,16 +136,18 @@ fn the_documents_table_is_what_the_forms_take() {
         "| nest | edge | sm_80: registers | spilled | instructions | main loop | sm_90: registers | spilled | \
                     instructions | main loop |\n|---|---|---|---|---|---|---|---|---|---|\n"
             .to_owned();
-    let all = ELEMENTWISE
-        .iter()
-        .map(|nest| (nest, &Form::ALL[..]))
-        .chain(BY_VECTORS.iter().map(|nest| (nest, &Form::ALL[1..])));
-    for (nest, forms) in all {
-        for form in forms {
-            let unit = nest.unit(*form);
-            text.add_assign(&format!("| {} | {} |", nest.name, form.name()));
-            devices.iter().for_each(|device| text.add_assign(&cells(&compiler, &unit, device)));
-            text.add_assign("\n");
+    // By form, in each of which a kernel has another name: those of one are compiled together.
+    let rows = Form::ALL.map(|form| {
+        let nests = ELEMENTWISE.iter().chain(BY_VECTORS.iter().filter(|_| form != Form::Predicated));
+        let units: Vec<CudaUnit> = nests.map(|nest| nest.unit(form)).collect();
+        let [first, second] = devices.map(|device| cells(&compiler, &units, device));
+        first.into_iter().zip(second).map(|(first, second)| first + &second).collect::<Vec<_>>()
+    });
+    for (at, nest) in ELEMENTWISE.iter().chain(&BY_VECTORS).enumerate() {
+        for (form, rows) in Form::ALL.into_iter().zip(&rows) {
+            if let Some(cells) = rows.get(at) {
+                text.add_assign(&format!("| {} | {} |{cells}\n", nest.name, form.name()));
+            }
         }
     }
     document::holds(&compiler, "forms of edges", "Code", &text);

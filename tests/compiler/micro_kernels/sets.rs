@@ -1,6 +1,7 @@
 //! The micro-kernels of the sets.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::config::KernelSet;
@@ -16,6 +17,7 @@ use crate::common::units;
 pub(crate) const SETS: [&str; 2] = ["sm_80", "sm_90"];
 
 /// A micro-kernel.
+#[derive(Clone)]
 pub(crate) struct MicroKernel {
     pub(crate) def: KernelDef,
     pub(crate) blocked: Blocked,
@@ -43,8 +45,14 @@ pub(crate) fn kernels() -> Vec<KernelDef> {
     kernels
 }
 
-/// The micro-kernels of a set.
-pub(crate) fn of(set: &str) -> Vec<MicroKernel> {
+/// The micro-kernels of a set, which are lowered once for all tests.
+pub(crate) fn of(set: &str) -> &'static [MicroKernel] {
+    static LOWERED: [OnceLock<Vec<MicroKernel>>; SETS.len()] = [const { OnceLock::new() }; SETS.len()];
+    let at = SETS.iter().position(|known| *known == set).expect("it is one of the sets");
+    LOWERED[at].get_or_init(|| lowered(set))
+}
+
+fn lowered(set: &str) -> Vec<MicroKernel> {
     let set = read(set);
     let nests = set.nests().unwrap_or_else(|e| panic!("{e}"));
     let device = DeviceLimits::of(set.capabilities[0]).expect("a set is of known devices");
@@ -67,8 +75,8 @@ pub(crate) fn distinct() -> Vec<MicroKernel> {
     let mut distinct: Vec<MicroKernel> = Vec::new();
     for kernel in SETS.into_iter().flat_map(of) {
         match distinct.iter_mut().find(|other| other.unit == kernel.unit) {
-            Some(known) => known.capabilities.extend(kernel.capabilities),
-            None => distinct.push(kernel),
+            Some(known) => known.capabilities.extend(&kernel.capabilities),
+            None => distinct.push(kernel.clone()),
         }
     }
     distinct

@@ -1,11 +1,12 @@
 //! What the model expects of kernels as nvcc compiles them: beside what NVIDIA has published of kernels of CUTLASS with the same tiles, and of the
 //! sets' main micro-kernels, in the table of `docs/cuda.md`, which `DIETCODE_BLESS=1` writes anew.
 
+use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::cost_model::cuda::{Prediction, Profile};
 use dietcode_core::machine::cuda::{Class, DeviceLimits, KernelReport};
 use dietcode_core::measure::Instance;
 use dietcode_core::schedule::MatrixUnit;
-use dietcode_core::sketch::Blocked;
+use dietcode_core::sketch::{Blocked, Lowered};
 use dietcode_core::{codegen, frontend};
 use dietcode_syntax::KernelDef;
 
@@ -23,21 +24,37 @@ struct Expected {
     report: KernelReport,
 }
 
-/// Compiles a micro-kernel and asks the model.
-fn expected(compiler: &Compiler, def: &KernelDef, blocked: &Blocked, device: &DeviceLimits, shape: &[i64]) -> Expected {
-    let (micro_kernel, lowered) =
-        blocked.micro_kernel(&frontend::program(def), device).unwrap_or_else(|e| panic!("`{}`: {e}", def.name));
-    let unit = codegen::cuda::translation_unit(def, &micro_kernel.name(), &lowered).expect("it is printed");
-    let reports = compiler.counted(&unit, device.capability);
-    let mut profile = Profile::of(&lowered);
-    let of_launches = (&*unit.launches, &*reports);
-    profile.count(device, of_launches);
-    let resources = profile.resources(device, Some(of_launches));
-    let predicted = profile.predict(def, device, &resources, shape);
-    let flops = Instance::of(def, shape).expect("a shape of the kernel").flops / predicted.seconds;
-    let symbol = &unit.launches[profile.main()].symbol;
-    let report = reports.into_iter().find(|report| report.symbol == *symbol).expect("it is reported");
-    Expected { predicted, teraflops: flops * 1e-12, share_of_peak: flops / profile.peak(device), report }
+/// A micro-kernel of which something is expected at a shape.
+struct Asked {
+    def: KernelDef,
+    blocked: Blocked,
+    shape: Vec<i64>,
+}
+
+/// Compiles micro-kernels for a device and asks the model of each.
+fn expected(compiler: &Compiler, all: &[Asked], device: &DeviceLimits) -> Vec<Expected> {
+    let made = all.iter().map(|Asked { def, blocked, .. }| {
+        let (micro_kernel, lowered) =
+            blocked.micro_kernel(&frontend::program(def), device).unwrap_or_else(|e| panic!("`{}`: {e}", def.name));
+        let unit = codegen::cuda::translation_unit(def, &micro_kernel.name(), &lowered).expect("it is printed");
+        (unit, lowered)
+    });
+    let (units, lowered): (Vec<CudaUnit>, Vec<Lowered>) = made.unzip();
+    let reports = compiler.counted(&units.iter().collect::<Vec<_>>(), device.capability);
+    let compiled = all.iter().zip(&units).zip(&lowered).zip(reports);
+    let one = |(((Asked { def, shape, .. }, unit), lowered), reports): (((&Asked, &CudaUnit), &Lowered), Vec<_>)| {
+        let mut profile = Profile::of(lowered);
+        let of_launches = (&*unit.launches, &*reports);
+        profile.count(device, of_launches);
+        let resources = profile.resources(device, Some(of_launches));
+        let predicted = profile.predict(def, device, &resources, shape);
+        let flops = Instance::of(def, shape).expect("a shape of the kernel").flops / predicted.seconds;
+        let symbol = &unit.launches[profile.main()].symbol;
+        let report = reports.into_iter().find(|report: &KernelReport| report.symbol == *symbol);
+        let report = report.expect("it is reported");
+        Expected { predicted, teraflops: flops * 1e-12, share_of_peak: flops / profile.peak(device), report }
+    };
+    compiled.map(one).collect()
 }
 
 fn device(name: &str) -> &'static DeviceLimits {
@@ -144,14 +161,16 @@ const AGREEMENT: f64 = 0.85;
 fn what_is_expected_agrees_with_what_cutlass_reaches() {
     let compiler = Compiler::find();
     let device = device("sm_80");
-    let mut found = Vec::new();
-    for published in PUBLISHED {
+    let asked = PUBLISHED.iter().map(|published| {
         let nests = dietcode_syntax::scan(published.nest).expect("it is a kernel");
         let def: KernelDef = nests[0].parse().unwrap_or_else(|e| panic!("{e:?}"));
         let blocked: Blocked = serde_json::from_str(published.tile).expect("parameters of the family");
         let value = |var: &str| published.shape.iter().find(|(name, _)| *name == var).expect("the shape has it").1;
         let shape: Vec<i64> = def.shape_vars.iter().map(|var| value(&var.name)).collect();
-        let expected = expected(&compiler, &def, &blocked, device, &shape);
+        Asked { def, blocked, shape }
+    });
+    let mut found = Vec::new();
+    for (published, expected) in PUBLISHED.iter().zip(expected(&compiler, &asked.collect::<Vec<_>>(), device)) {
         let Expected { predicted, teraflops, share_of_peak, report } = &expected;
         let ratio = published.teraflops / teraflops;
         let main_loop = report.main_loop.as_ref().expect("a main loop");
@@ -197,18 +216,25 @@ const MAIN: [Main; 9] = [
 fn the_documents_table_is_what_is_expected() {
     let (compiler, sets) = (Compiler::find(), sets::SETS.map(|set| (device(set), sets::of(set))));
     let mut text = "| micro-kernel | shape | on sm_80: bound by | of peak | on sm_90: bound by | of peak |\n|---|---|---|---|---|---|\n".to_owned();
-    for (name, kernel, is_meant) in MAIN {
-        let (mut values, mut cells) = (String::new(), String::new());
-        for (device, set) in &sets {
-            let found = set.iter().find(|found| found.def.name == kernel && is_meant(&found.blocked));
+    let of_device = sets.map(|(device, set)| {
+        let asked = MAIN.iter().map(|(name, kernel, is_meant)| {
+            let found = set.iter().find(|found| found.def.name == *kernel && is_meant(&found.blocked));
             let MicroKernel { def, blocked, .. } =
                 found.unwrap_or_else(|| panic!("{} has no {name}", device.capability));
-            let shape = sets::largest_shape(def);
-            let named = def.shape_vars.iter().zip(&shape).map(|(var, value)| format!("{}={value}", var.name));
-            values = named.collect::<Vec<_>>().join(", ");
-            let Expected { predicted, share_of_peak, .. } = expected(&compiler, def, blocked, device, &shape);
-            cells += &format!(" {} | {:.0}% |", predicted.limit.name(), 100.0 * share_of_peak);
-        }
+            Asked { def: def.clone(), blocked: blocked.clone(), shape: sets::largest_shape(def) }
+        });
+        let asked: Vec<Asked> = asked.collect();
+        let expected = expected(&compiler, &asked, device);
+        (asked, expected)
+    });
+    for (at, (name, ..)) in MAIN.iter().enumerate() {
+        let Asked { def, shape, .. } = &of_device[0].0[at];
+        let named = def.shape_vars.iter().zip(shape).map(|(var, value)| format!("{}={value}", var.name));
+        let values = named.collect::<Vec<_>>().join(", ");
+        let cell = |expected: &Expected| {
+            format!(" {} | {:.0}% |", expected.predicted.limit.name(), 100.0 * expected.share_of_peak)
+        };
+        let cells: String = of_device.iter().map(|(_, expected)| cell(&expected[at])).collect();
         text += &format!("| {name} | {values} |{cells}\n");
     }
     document::holds(&compiler, "predicted shares of peak", "Predicted for code", &text);

@@ -1,6 +1,7 @@
 //! The C++ compiler under which CUDA files run on a CPU, found as the crate `cc` finds it.
 
 use std::fmt::Display;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -33,6 +34,10 @@ const OF_CLANG: &[&str] = &[
 /// In place of the libraries that the compiler would link by itself: the sanitizer's is not among them.
 const LIBRARIES: [&str; 6] = ["-nodefaultlibs", "-lstdc++", "-lm", "-lgcc_s", "-lgcc", "-lc"];
 
+/// The emulator, compiled, in the folder of its headers; and what is said to files of kernels that are linked with it.
+const EMULATOR: &str = "emulator.o";
+const APART: &str = "-DDIETCODE_HOST_APART";
+
 impl HostCompiler {
     /// Finds the compiler; `CXX` and its like are honoured.
     ///
@@ -59,13 +64,27 @@ impl HostCompiler {
         &self.version
     }
 
-    /// Compiles a header where it lies, in the folder with those of the emulator: files that begin with it are then compiled in two
-    /// thirds of the time. Where that fails, and where the compiler looks for another form of it than GCC's, they read the text.
+    /// Compiles a header where it lies, in the folder with those of the emulator, and the emulator, for files that begin with that header. Where
+    /// the first fails, and where the compiler looks for another form of it than GCC's, they read the text; where the second does, they
+    /// have an emulator of their own each.
     pub fn precompile(&self, headers: &Path, header: &str) {
         let header = headers.join(header);
+        self.prepare(headers, &["-DDIETCODE_HOST_EMULATOR", "-x", "c++", "-c"], &header, &headers.join(EMULATOR));
+        let kind: &[&str] = &["-x", "c++-header"];
+        let apart: &[&str] = if headers.join(EMULATOR).is_file() { &[APART] } else { &[] };
+        self.prepare(headers, &[apart, kind].concat(), &header, &header.with_added_extension("gch"));
+    }
+
+    /// Makes a file of a header, whole or not at all: others may read it meanwhile.
+    fn prepare(&self, headers: &Path, flags: &[&str], header: &Path, output: &Path) {
+        let partial = output.with_added_extension(std::process::id().to_string());
         let mut command = self.command();
-        command.arg("-I").arg(headers).args(["-x", "c++-header"]).arg(&header);
-        drop(command.arg("-o").arg(header.with_added_extension("gch")).output());
+        let made = command.arg("-I").arg(headers).args(flags).arg(header).arg("-o").arg(&partial).output();
+        let is_made = made.is_ok_and(|made| made.status.success()) && fs::rename(&partial, output).is_ok();
+        if !is_made {
+            // What there was before is of other headers.
+            [partial.as_path(), output].into_iter().for_each(|file| drop(fs::remove_file(file)));
+        }
     }
 
     /// The compiler with what all files are compiled with.
@@ -90,6 +109,10 @@ impl HostCompiler {
     pub fn shared_library(&self, source: &Path, output: &Path, headers: &Path) -> Command {
         let mut command = self.command();
         command.arg("-I").arg(headers).args(["-shared", "-x", "c++"]).arg(source).args(["-x", "none"]);
+        let emulator = headers.join(EMULATOR);
+        if emulator.is_file() {
+            command.arg(APART).arg(emulator);
+        }
         command.args(LIBRARIES).arg("-o").arg(output);
         command
     }

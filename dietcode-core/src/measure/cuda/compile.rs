@@ -109,16 +109,17 @@ impl CudaCompiler {
         let nvcc = Box::new(Nvcc::find()?);
         let host = HostCompiler::find()?;
         let nvdisasm = Nvdisasm::find(&nvcc).ok();
-        let compiler = CudaCompiler::new(How::Reporting(host.clone(), nvcc, nvdisasm), capability, None)?;
-        // A search compiles many.
-        host.precompile(compiler.folder.path(), DEVICE_HEADERS[0].0);
-        Ok(compiler)
+        CudaCompiler::new(How::Reporting(host, nvcc, nvdisasm), capability, None)
     }
 
     fn new(how: How, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
         let no_folder = |e| Error::unavailable("cannot make a folder for compiled candidates").caused_by(e);
         let folder = Scratch::new()?;
         headers::write(folder.path(), HOST_HEADERS).map_err(no_folder)?;
+        if let How::Host(compiler) | How::Reporting(compiler, ..) = &how {
+            // A search compiles many.
+            compiler.precompile(folder.path(), DEVICE_HEADERS[0].0);
+        }
         Ok(CudaCompiler { how, images, capability, folder, files: AtomicUsize::new(0), made: Mutex::default() })
     }
 

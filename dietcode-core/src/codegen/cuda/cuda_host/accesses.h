@@ -26,6 +26,25 @@ constexpr bool WATCHES = false;
 /* `copy`: cp.async writes until its thread has waited for it. `add`: an atomic function. */
 enum class Kind : uint8_t { none, read, write, copy, add };
 
+/* Notes an access of a thread of the block that is carried out. */
+DIETCODE_HOST_FUNCTION void note(Block &block, const Thread &thread, const char *at, size_t size, Kind kind, int line, const void *place);
+/* Ends the launch if a function takes an address of shared memory that is of something else. */
+DIETCODE_HOST_FUNCTION void require_shared(const Thread &thread, const void *p, const char *what);
+
+/* What a function of CUDA does to memory for a thread, which the compiler does not tell of while there is one of these. */
+class Noted {
+  Thread &thread;
+
+public:
+  Noted() : thread(*block->running) { ++thread.unwatched; }
+  ~Noted() { --thread.unwatched; }
+
+  void operator()(const Thread &of, const void *p, size_t size, Kind kind, Site site) const {
+    if (WATCHES && size > 0) note(*block, of, static_cast<const char *>(p), size, kind, site.line, site.file);
+  }
+};
+
+#ifndef DIETCODE_HOST_APART
 inline const char *verb(Kind kind) {
   return kind == Kind::read ? "reads" : kind == Kind::add ? "changes atomically" : "writes";
 }
@@ -401,8 +420,7 @@ DIETCODE_HOST_UNWATCHED inline bool is_readable(const char *at) {
   return is_there;
 }
 
-/* Notes an access of a thread of the block that is carried out. */
-DIETCODE_HOST_UNWATCHED inline void note(Block &block, const Thread &thread, const char *at, size_t size, Kind kind, int line,
+DIETCODE_HOST_UNWATCHED DIETCODE_HOST_FUNCTION void note(Block &block, const Thread &thread, const char *at, size_t size, Kind kind, int line,
                                          const void *place) {
   const unsigned number = thread.number;
   const Access access = {kind, 0, static_cast<uint16_t>(number), block.number, block.interval, thread.seen[number % 32], line, place};
@@ -414,27 +432,13 @@ DIETCODE_HOST_UNWATCHED inline void note(Block &block, const Thread &thread, con
     stop(access, text(" %zu bytes where nothing is", size) + (block.tensors ? block.tensors->distance(at) : "") + ", at " + source_of(access));
 }
 
-/* Ends the launch if a function takes an address of shared memory that is of something else. */
-inline void require_shared(const Thread &thread, const void *p, const char *what) {
+DIETCODE_HOST_FUNCTION void require_shared(const Thread &thread, const void *p, const char *what) {
   if (!WATCHES) return;
   const Watched *const watched = watched_at(*block, static_cast<const char *>(p));
   if (watched && watched->is_shared) return;
   block->error = block->name(thread) + text(": %s takes an address of shared memory, found one of %s", what, watched ? watched->name.c_str() : "something else");
   throw Failed();
 }
-
-/* What a function of CUDA does to memory for a thread, which the compiler does not tell of while there is one of these. */
-class Noted {
-  Thread &thread;
-
-public:
-  Noted() : thread(*block->running) { ++thread.unwatched; }
-  ~Noted() { --thread.unwatched; }
-
-  void operator()(const Thread &of, const void *p, size_t size, Kind kind, Site site) const {
-    if (WATCHES && size > 0) note(*block, of, static_cast<const char *>(p), size, kind, site.line, site.file);
-  }
-};
 
 /* What the compiler tells of: most of it is about a thread's own variables. */
 DIETCODE_HOST_UNWATCHED inline void note_told(const void *p, size_t size, Kind kind, const void *code) {
@@ -447,10 +451,11 @@ DIETCODE_HOST_UNWATCHED inline void note_told(const void *p, size_t size, Kind k
   touch(*thread, at, size, kind == Kind::write, false, code);
   --thread->unwatched;
 }
+#endif
 
 }  // namespace dietcode_host
 
-#ifdef DIETCODE_HOST_WATCHES
+#if defined(DIETCODE_HOST_WATCHES) && !defined(DIETCODE_HOST_APART)
 #define DIETCODE_HOST_CALLED(name, parameters) \
   extern "C" __attribute__((used, noinline)) DIETCODE_HOST_UNWATCHED inline void __tsan_##name parameters
 #define DIETCODE_HOST_TOLD(name, parameters, size, kind)                                                \

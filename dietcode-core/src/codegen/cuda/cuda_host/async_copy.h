@@ -4,8 +4,29 @@
 
 namespace dietcode_host {
 
+/* Begins a copy of the running thread: of the `whole` bytes behind `to`, `bytes` come from `from`, and the others are zero. */
+DIETCODE_HOST_FUNCTION void begin_copy(void *to, const void *from, unsigned whole, size_t bytes, Site site, const void *code);
 /* Carries out a thread's copies of the groups before `group`, in the order they were issued. */
-inline void finish_copies(Thread &thread, unsigned group) {
+DIETCODE_HOST_FUNCTION void finish_copies(Thread &thread, unsigned group);
+
+#ifndef DIETCODE_HOST_APART
+DIETCODE_HOST_FUNCTION void begin_copy(void *to, const void *from, unsigned whole, size_t bytes, Site site, const void *code) {
+  require_aligned(to, static_cast<int>(whole), "cp.async");
+  require_aligned(from, static_cast<int>(whole), "cp.async");
+  require_inside(to, whole, "cp.async");
+  Thread &thread = *block->running;
+  const Noted noted;
+  require_shared(thread, to, "cp.async");
+  noted(thread, from, bytes, Kind::read, site);
+  noted(thread, to, whole, Kind::copy, site);
+  touch(thread, to, whole, true, true, code);
+  AsyncCopy copy = {static_cast<char *>(to), whole, thread.groups, {}};
+  memcpy(copy.data, from, bytes);
+  poison(to, whole);
+  thread.copies.push_back(copy);
+}
+
+DIETCODE_HOST_FUNCTION void finish_copies(Thread &thread, unsigned group) {
   const Noted noted;
   size_t done = 0;
   for (; done < thread.copies.size() && thread.copies[done].group < group; ++done) {
@@ -22,26 +43,14 @@ inline void require_no_copies() {
     fail("exits before it waits for cp.async into %s: %zu copies are still under way",
          place(block->running->copies[0].to).c_str(), block->running->copies.size());
 }
+#endif
 
 }  // namespace dietcode_host
 
 template <int BYTES>
 DIETCODE_HOST_COUNTED void dietcode_cp_async(void *to, const void *from, int bytes, dietcode_host::Site site = dietcode_host::Site::here()) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
-  using namespace dietcode_host;
-  require_aligned(to, BYTES, "cp.async");
-  require_aligned(from, BYTES, "cp.async");
-  require_inside(to, BYTES, "cp.async");
-  Thread &thread = *block->running;
-  const Noted noted;
-  require_shared(thread, to, "cp.async");
-  noted(thread, from, static_cast<size_t>(bytes), Kind::read, site);
-  noted(thread, to, BYTES, Kind::copy, site);
-  touch(thread, to, BYTES, true, true, __builtin_return_address(0));
-  AsyncCopy copy = {static_cast<char *>(to), BYTES, thread.groups, {}};
-  memcpy(copy.data, from, static_cast<size_t>(bytes));
-  poison(to, BYTES);
-  thread.copies.push_back(copy);
+  dietcode_host::begin_copy(to, from, BYTES, static_cast<size_t>(bytes), site, __builtin_return_address(0));
 }
 
 inline void dietcode_commit() { ++dietcode_host::block->running->groups; }

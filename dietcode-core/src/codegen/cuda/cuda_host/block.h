@@ -27,12 +27,17 @@ struct Site {
 };
 
 /* printf into a string. */
+__attribute__((format(printf, 1, 2))) DIETCODE_HOST_FUNCTION std::string text(const char *format, ...);
+DIETCODE_HOST_FUNCTION std::string text(Site site);
+DIETCODE_HOST_FUNCTION std::string text(uint3 place);
+
+#ifndef DIETCODE_HOST_APART
 __attribute__((format(printf, 1, 0))) inline std::string formatted(const char *format, va_list values) {
   char text[512];
   vsnprintf(text, sizeof text, format, values);
   return text;
 }
-__attribute__((format(printf, 1, 2))) inline std::string text(const char *format, ...) {
+DIETCODE_HOST_FUNCTION std::string text(const char *format, ...) {
   va_list values;
   va_start(values, format);
   std::string made = formatted(format, values);
@@ -40,11 +45,12 @@ __attribute__((format(printf, 1, 2))) inline std::string text(const char *format
   return made;
 }
 
-inline std::string text(Site site) {
+DIETCODE_HOST_FUNCTION std::string text(Site site) {
   const char *slash = strrchr(site.file, '/');
   return text("%s:%d", slash ? slash + 1 : site.file, site.line);
 }
-inline std::string text(uint3 place) { return text("(%u,%u,%u)", place.x, place.y, place.z); }
+DIETCODE_HOST_FUNCTION std::string text(uint3 place) { return text("(%u,%u,%u)", place.x, place.y, place.z); }
+#endif
 
 /* A thread that gives way goes on when no other can. */
 enum class State { ready, gives_way, at_barrier, at_warp_function, exited };
@@ -152,7 +158,12 @@ inline thread_local Block *block = nullptr;
 struct Failed {};
 
 /* Ends the launch with a sentence about the running thread. */
-[[noreturn]] __attribute__((format(printf, 1, 2))) inline void fail(const char *format, ...) {
+[[noreturn]] __attribute__((format(printf, 1, 2))) DIETCODE_HOST_FUNCTION void fail(const char *format, ...);
+[[noreturn]] DIETCODE_HOST_FUNCTION void fail_assertion(const char *condition, Site site);
+[[noreturn]] DIETCODE_HOST_FUNCTION void fail_trap(Site site);
+
+#ifndef DIETCODE_HOST_APART
+DIETCODE_HOST_FUNCTION void fail(const char *format, ...) {
   va_list values;
   va_start(values, format);
   const std::string what = formatted(format, values);
@@ -164,20 +175,21 @@ struct Failed {};
   block->error = block->name(*block->running) + ": " + what;
   throw Failed();
 }
+DIETCODE_HOST_FUNCTION void fail_assertion(const char *condition, Site site) {
+  fail("assertion `%s` failed at %s", condition, text(site).c_str());
+}
+DIETCODE_HOST_FUNCTION void fail_trap(Site site) { fail("__trap() at %s", text(site).c_str()); }
+#endif
 
 }  // namespace dietcode_host
 
-[[noreturn]] inline void __trap(dietcode_host::Site site = dietcode_host::Site::here()) {
-  dietcode_host::fail("__trap() at %s", dietcode_host::text(site).c_str());
-}
+[[noreturn]] inline void __trap(dietcode_host::Site site = dietcode_host::Site::here()) { dietcode_host::fail_trap(site); }
 
 /* As the device's assert: in a kernel it ends the launch. */
 #ifndef NDEBUG
 #undef assert
-#define assert(condition)             \
-  ((condition) ? void(0)              \
-               : dietcode_host::fail("assertion `%s` failed at %s", #condition, \
-                                     dietcode_host::text(dietcode_host::Site{__FILE__, __LINE__}).c_str()))
+#define assert(condition) \
+  ((condition) ? void(0) : dietcode_host::fail_assertion(#condition, dietcode_host::Site{__FILE__, __LINE__}))
 #endif
 
 DIETCODE_HOST_UNWATCHED inline void __threadfence() {

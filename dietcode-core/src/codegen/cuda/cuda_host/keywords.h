@@ -29,6 +29,15 @@ inline int dietcode_own(int x, bool) { return x; }
 #define DIETCODE_HOST_WATCHES
 #endif
 #endif
+/* A function of the emulator itself. It is compiled with the kernels of each file; or, where there are many files, once, by a file that defines
+ * DIETCODE_HOST_EMULATOR, while those of kernels define DIETCODE_HOST_APART and have its declaration alone. */
+#if defined(DIETCODE_HOST_EMULATOR)
+#define DIETCODE_HOST_FUNCTION __attribute__((used)) inline
+#elif defined(DIETCODE_HOST_APART)
+#define DIETCODE_HOST_FUNCTION
+#else
+#define DIETCODE_HOST_FUNCTION inline
+#endif
 /* Of a function that does what hardware or the emulator does, not the kernel: the compiler tells nothing of it. */
 #define DIETCODE_HOST_UNWATCHED __attribute__((no_sanitize("thread")))
 

@@ -4,6 +4,28 @@
 
 namespace dietcode_host {
 
+/* Launches kernel(arguments); the sentence that says how it failed. */
+DIETCODE_HOST_FUNCTION std::string launch(dim3 grid, dim3 shape, unsigned long long shared_bytes, void (*kernel)(void *), void *arguments,
+                                          Tensors *tensors = nullptr);
+
+/* A kernel of any type, and what calls it with the values that stand at addresses. */
+struct Kernel {
+  void (*function)();
+  void (*call)(void (*function)(), void *const *values);
+};
+
+/* Its parameters: which of them are pointers, and to what a kernel may write. */
+struct Parameters {
+  const bool *are_pointers, *are_mutable;
+  size_t count;
+};
+
+/* Launches a kernel on arguments, as DIETCODE_ENTRY has it. */
+DIETCODE_HOST_FUNCTION int launch_kernel(const Kernel &kernel, const Parameters &parameters, dim3 grid, dim3 shape,
+                                         unsigned long long shared_bytes, const dietcode_argument *arguments, char *error,
+                                         unsigned long long error_len);
+
+#ifndef DIETCODE_HOST_APART
 /* What is wrong with one extent of a grid or block. */
 inline std::string beyond(const char *what, unsigned extent, unsigned limit) {
   if (extent >= 1 && extent <= limit) return "";
@@ -76,9 +98,8 @@ inline std::string run_grid(void (*kernel)(void *), void *arguments, size_t shar
   return it.error;
 }
 
-/* Launches body(), the kernel with its arguments. */
-template <class F>
-std::string launch(dim3 grid, dim3 shape, unsigned long long shared_bytes, F &body, Tensors *tensors = nullptr) {
+DIETCODE_HOST_FUNCTION std::string launch(dim3 grid, dim3 shape, unsigned long long shared_bytes, void (*kernel)(void *), void *arguments,
+                                          Tensors *tensors) {
   std::string wrong = check_launch(grid, shape, shared_bytes);
   uint64_t seed;
   if (wrong.empty()) wrong = read_seed(&seed);
@@ -86,43 +107,60 @@ std::string launch(dim3 grid, dim3 shape, unsigned long long shared_bytes, F &bo
   gridDim = grid;
   blockDim = shape;
   try {
-    return run_grid([](void *body) { (*static_cast<F *>(body))(); }, &body, shared_bytes, seed, tensors);
+    return run_grid(kernel, arguments, shared_bytes, seed, tensors);
   } catch (const std::bad_alloc &) {
     return "no memory for the stacks and the shared memory of a block";
   }
 }
 
+DIETCODE_HOST_FUNCTION int launch_kernel(const Kernel &kernel, const Parameters &parameters, dim3 grid, dim3 shape,
+                                         unsigned long long shared_bytes, const dietcode_argument *arguments, char *error,
+                                         unsigned long long error_len) {
+  struct Called {
+    const Kernel &kernel;
+    void *const *values;
+  };
+  const auto call = [](void *it) {
+    const Called &called = *static_cast<const Called *>(it);
+    called.kernel.call(called.kernel.function, called.values);
+  };
+  std::string wrong;
+  try {
+    Tensors tensors(arguments, parameters.are_pointers, parameters.are_mutable, parameters.count);
+    Called called = {kernel, tensors.addresses()};
+    wrong = launch(grid, shape, shared_bytes, call, &called, &tensors);
+    tensors.give_back();
+  } catch (const std::bad_alloc &) {
+    wrong = "no memory for copies of the tensors";
+  }
+  if (error_len > 0) snprintf(error, error_len, "%s", wrong.c_str());
+  return wrong.empty() ? 0 : 1;
+}
+#endif
+
 /* A kernel on values, as DIETCODE_LAUNCH has them. */
 template <class... P, class... A>
 std::string launch_values(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, A... values) {
   auto body = [&] { kernel(static_cast<P>(values)...); };
-  return launch(grid, shape, shared_bytes, body);
+  return launch(grid, shape, shared_bytes, [](void *it) { (*static_cast<decltype(body) *>(it))(); }, &body);
 }
 
 /* A kernel on the addresses of its parameters' values, as cuLaunchKernel has them, but for those of tensors. */
 template <class... P, size_t... I>
-std::string launch_addresses(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes,
-                             const dietcode_argument *arguments, std::index_sequence<I...>) {
+int launch_addresses(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, const dietcode_argument *arguments,
+                     char *error, unsigned long long error_len, std::index_sequence<I...>) {
   const bool are_pointers[] = {std::is_pointer_v<P>..., false}, are_mutable[] = {!std::is_const_v<std::remove_pointer_t<P>>..., false};
-  try {
-    Tensors tensors(arguments, are_pointers, are_mutable, sizeof...(P));
-    void **const values = tensors.addresses();
-    auto body = [&] { kernel(*static_cast<P *>(values[I])...); };
-    const std::string wrong = launch(grid, shape, shared_bytes, body, &tensors);
-    tensors.give_back();
-    return wrong;
-  } catch (const std::bad_alloc &) {
-    return "no memory for copies of the tensors";
-  }
+  const auto call = [](void (*function)(), void *const *values) {
+    reinterpret_cast<void (*)(P...)>(function)(*static_cast<P *>(values[I])...);
+  };
+  return launch_kernel({reinterpret_cast<void (*)()>(kernel), call}, {are_pointers, are_mutable, sizeof...(P)}, grid, shape, shared_bytes,
+                       arguments, error, error_len);
 }
 
 template <class... P>
 int launch_entry(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes,
                  const dietcode_argument *arguments, char *error, unsigned long long error_len) {
-  const std::string wrong =
-      launch_addresses(kernel, grid, shape, shared_bytes, arguments, std::index_sequence_for<P...>());
-  if (error_len > 0) snprintf(error, error_len, "%s", wrong.c_str());
-  return wrong.empty() ? 0 : 1;
+  return launch_addresses(kernel, grid, shape, shared_bytes, arguments, error, error_len, std::index_sequence_for<P...>());
 }
 
 }  // namespace dietcode_host

@@ -48,6 +48,19 @@ template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsi
   });
 }
 
+#if defined(DIETCODE_HOST_APART) || defined(DIETCODE_HOST_EMULATOR)
+#ifdef DIETCODE_HOST_APART
+#define DIETCODE_HOST_LDMATRIX extern template void ldmatrix
+#else
+#define DIETCODE_HOST_LDMATRIX template void ldmatrix
+#endif
+DIETCODE_HOST_LDMATRIX<false, 2>(const char *, Site, unsigned *, const void *);
+DIETCODE_HOST_LDMATRIX<false, 4>(const char *, Site, unsigned *, const void *);
+DIETCODE_HOST_LDMATRIX<true, 2>(const char *, Site, unsigned *, const void *);
+DIETCODE_HOST_LDMATRIX<true, 4>(const char *, Site, unsigned *, const void *);
+#undef DIETCODE_HOST_LDMATRIX
+#endif
+
 /* 32 lanes load an element of 4 bytes each. */
 inline void require_banks_apart(Site site, const void *element) {
   meet("dietcode_lane_element", site, WHOLE_WARP, element, [](const void **const(&lanes)[32]) {
@@ -135,25 +148,31 @@ void dietcode_ldmatrix_x2(unsigned *d, const void *row, dietcode_host::Site site
   dietcode_host::ldmatrix<TRANS, 2>("dietcode_ldmatrix_x2", site, d, row);
 }
 
-inline void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_f16,
-                         dietcode_host::Site site = dietcode_host::Site::here()) {
+DIETCODE_HOST_FUNCTION void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_f16,
+                                         dietcode_host::Site site = dietcode_host::Site::here());
+DIETCODE_HOST_FUNCTION void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_bf16,
+                                         dietcode_host::Site site = dietcode_host::Site::here());
+DIETCODE_HOST_FUNCTION void dietcode_mma(float *d, const unsigned *a, const unsigned *b, float,
+                                         dietcode_host::Site site = dietcode_host::Site::here());
+
+#ifndef DIETCODE_HOST_APART
+DIETCODE_HOST_FUNCTION void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_f16, dietcode_host::Site site) {
   dietcode_host::MmaLane mine = {d, a, b};
   dietcode_host::meet("dietcode_mma", site, dietcode_host::WHOLE_WARP, mine,
                       [](dietcode_host::MmaLane *const(&lanes)[32]) { dietcode_host::mma_16_bits<dietcode_f16>(lanes); });
 }
-inline void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_bf16,
-                         dietcode_host::Site site = dietcode_host::Site::here()) {
+DIETCODE_HOST_FUNCTION void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_bf16, dietcode_host::Site site) {
   dietcode_host::MmaLane mine = {d, a, b};
   dietcode_host::meet("dietcode_mma", site, dietcode_host::WHOLE_WARP, mine,
                       [](dietcode_host::MmaLane *const(&lanes)[32]) { dietcode_host::mma_16_bits<dietcode_bf16>(lanes); });
 }
-inline void dietcode_mma(float *d, const unsigned *a, const unsigned *b, float,
-                         dietcode_host::Site site = dietcode_host::Site::here()) {
+DIETCODE_HOST_FUNCTION void dietcode_mma(float *d, const unsigned *a, const unsigned *b, float, dietcode_host::Site site) {
   for (unsigned i = 0; i < 4; ++i) dietcode_host::require_tf32(a[i]);
   for (unsigned i = 0; i < 2; ++i) dietcode_host::require_tf32(b[i]);
   dietcode_host::MmaLane mine = {d, a, b};
   dietcode_host::meet("dietcode_mma", site, dietcode_host::WHOLE_WARP, mine,
                       [](dietcode_host::MmaLane *const(&lanes)[32]) { dietcode_host::mma_tf32(lanes); });
 }
+#endif
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef DIETCODE_HOST_SCHEDULE_H
 #define DIETCODE_HOST_SCHEDULE_H
 
+#ifndef DIETCODE_HOST_APART
 namespace dietcode_host {
 
 /* The life of a fiber. */
@@ -132,6 +133,7 @@ inline void run_block(Block &block, const Stacks &stacks, Order &order) {
 }
 
 }  // namespace dietcode_host
+#endif
 
 inline void __syncthreads(dietcode_host::Site site = dietcode_host::Site::here()) {
   dietcode_host::Thread &thread = *dietcode_host::block->running;

@@ -7,11 +7,18 @@ namespace dietcode_host {
 /* A NaN as f16, as bf16 (signalling) and, twice, as float (signalling). */
 constexpr unsigned short POISON = 0x7fa1;
 
-inline void poison(void *to, size_t bytes) {
+DIETCODE_HOST_FUNCTION void poison(void *to, size_t bytes);
+/* Ends the launch if a function of the warp or of cp.async is given memory beside the dynamic shared memory. */
+DIETCODE_HOST_FUNCTION void require_inside(const void *p, size_t size, const char *what);
+DIETCODE_HOST_FUNCTION void require_aligned(const void *p, int bytes, const char *what);
+
+#ifndef DIETCODE_HOST_APART
+DIETCODE_HOST_FUNCTION void poison(void *to, size_t bytes) {
   char pattern[2];
   memcpy(pattern, &POISON, 2);
   for (size_t i = 0; i < bytes; ++i) static_cast<char *>(to)[i] = pattern[(reinterpret_cast<uintptr_t>(to) + i) % 2];
 }
+#endif
 
 class SharedMemory {
   static constexpr size_t CANARY = 4096;
@@ -60,6 +67,7 @@ public:
 
 inline unsigned char *dynamic_shared_memory() { return reinterpret_cast<unsigned char *>(block->shared->begin()); }
 
+#ifndef DIETCODE_HOST_APART
 /* Where an address is, as far as it is known. */
 inline std::string place(const void *p) {
   const SharedMemory *shared = block ? block->shared : nullptr;
@@ -68,16 +76,16 @@ inline std::string place(const void *p) {
   return text("address %p", p);
 }
 
-/* Ends the launch if a function of the warp or of cp.async is given memory beside the dynamic shared memory. */
-inline void require_inside(const void *p, size_t size, const char *what) {
+DIETCODE_HOST_FUNCTION void require_inside(const void *p, size_t size, const char *what) {
   if (block && block->shared->is_beside(p, size))
     fail("%s takes %zu bytes at %s, which has %zu bytes", what, size, place(p).c_str(), block->shared->bytes);
 }
 
-inline void require_aligned(const void *p, int bytes, const char *what) {
+DIETCODE_HOST_FUNCTION void require_aligned(const void *p, int bytes, const char *what) {
   if (reinterpret_cast<uintptr_t>(p) % static_cast<unsigned>(bytes) != 0)
     fail("misaligned address: %s of %d bytes at %s", what, bytes, place(p).c_str());
 }
+#endif
 
 }  // namespace dietcode_host
 

@@ -8,12 +8,21 @@ template <class F> inline char type_of;
 
 inline unsigned lane_of(const Thread &thread) { return block->number_of(thread) % 32; }
 
+/* Ends the launch if a function of the warp takes a lane that its mask does not name; `what` it does with it. */
+DIETCODE_HOST_FUNCTION void require_named(const char *name, Site site, unsigned mask, const char *what, unsigned lane);
+
+#ifndef DIETCODE_HOST_APART
+DIETCODE_HOST_FUNCTION void require_named(const char *name, Site site, unsigned mask, const char *what, unsigned lane) {
+  if ((mask >> lane & 1) == 0) fail("%s with mask 0x%08x of %s %s lane %u", name, mask, text(site).c_str(), what, lane);
+}
+#endif
+
 /* Brings `mine` to the threads of the mask; the last of them to come calls carry_out with what each lane has brought, nullptr
  * for lanes that the mask does not name. */
 template <class Lane, class F> void meet(const char *name, Site site, unsigned mask, Lane &mine, F carry_out) {
   Thread &self = *block->running;
   const unsigned lane = lane_of(self);
-  if ((mask >> lane & 1) == 0) fail("%s with mask 0x%08x of %s is called by lane %u", name, mask, text(site).c_str(), lane);
+  require_named(name, site, mask, "is called by", lane);
   self.state = State::at_warp_function;
   self.site = site;
   self.function = {name, mask, &type_of<F>, &mine};
@@ -49,8 +58,7 @@ inline unsigned vote(const char *name, Site site, unsigned mask, bool predicate)
 /* The value that lane `source` brings. */
 template <class T> T shuffle(const char *name, Site site, unsigned mask, T value, unsigned source) {
   static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "a shuffle moves numbers of 4 or 8 bytes");
-  if ((mask >> source & 1) == 0)
-    fail("%s with mask 0x%08x of %s reads lane %u", name, mask, text(site).c_str(), source);
+  require_named(name, site, mask, "reads", source);
   struct Lane {
     T value;
     unsigned source;

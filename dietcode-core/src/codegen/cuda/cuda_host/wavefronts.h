@@ -146,10 +146,12 @@ inline void count_interval() {
 
 }  // namespace dietcode_host
 
+#ifndef DIETCODE_HOST_APART
 /* Gives the wavefronts of loads and of stores since the last call. */
 extern "C" __attribute__((visibility("default"), used)) inline void dietcode_host_wavefronts(unsigned long long *of) {
   for (unsigned writes = 0; writes < 2; ++writes) of[writes] = std::exchange(dietcode_host::counted[writes], 0ull);
 }
+#endif
 
 #else
 #define DIETCODE_HOST_COUNTED
