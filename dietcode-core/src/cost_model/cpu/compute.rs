@@ -54,7 +54,7 @@ impl Work<'_> {
         let lanes = self.lanes(core, target);
         let operations = all / lanes.count * lanes.registers;
         let carried_out = all / lanes.count * lanes.times;
-        let (mut loads, mut stores, mut elements, mut converted) = (0.0, 0.0, 0.0, 0.0);
+        let (mut loads, mut stores, mut elements, mut converted, mut shifted) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let (written, read) =
             self.leaf.accesses.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
         for access in read.iter().filter(|access| access.is_memory()) {
@@ -65,6 +65,9 @@ impl Work<'_> {
                 let is_spread = broadcast && lanes.along.is_some();
                 converted += vectors * if is_spread { CONVERSION + CONVERSION } else { CONVERSION };
             }
+            if broadcast && self.leaf.shifts {
+                shifted += vectors * lanes.times;
+            }
             elements += alone;
         }
         for access in written.into_iter().filter(|access| access.is_memory()) {
@@ -74,8 +77,9 @@ impl Work<'_> {
         }
         let iterations = self.iterations() / lanes.iterations();
         let spilled = self.spilled(lanes, target) * iterations;
-        let multiply = self.leaf.arithmetic * carried_out / core.fma;
-        let issued = (self.leaf.arithmetic * operations + stores * core.stores + iterations) / ISSUE;
+        // What shifts is carried out where products are.
+        let multiply = (self.leaf.arithmetic * carried_out + shifted) / core.fma;
+        let issued = (self.leaf.arithmetic * operations + shifted + stores * core.stores + iterations) / ISSUE;
         let busy = [
             multiply,
             loads + spilled / core.loads,
