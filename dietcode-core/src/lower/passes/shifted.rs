@@ -63,6 +63,8 @@ struct Sum {
 struct Zeros {
     /// Where they are: a panel with the dimensions of that of the operand which is not shifted, but for those along the sum.
     buffer: Arc<Buffer>,
+    /// Where in it those of a sum are.
+    index: Vec<Expr>,
     /// What computes them.
     fill: Stmt,
     /// What that reads.
@@ -146,7 +148,7 @@ impl Sum {
             store(&buffer, &index, Expr::Load(sums.clone(), at.clone())),
         ]);
         let fill = Stmt::Allocate { buffer: sums, body: Box::new(body) };
-        Zeros { buffer, fill, panel: self.panel.clone(), may_move: true }
+        Zeros { buffer, index, fill, panel: self.panel.clone(), may_move: true }
     }
 
     /// The sum, and what is subtracted after it.
@@ -179,7 +181,9 @@ fn zeros(stmt: &Stmt, schedule: &Schedule) -> Vec<Zeros> {
             if !zeros.fill.uses(var) {
                 return zeros;
             }
-            let may_move = zeros.may_move && *kind == ForKind::Serial;
+            // Each iteration has a place of its own.
+            let is_apart = zeros.index.iter().any(|e| e.uses(var));
+            let may_move = zeros.may_move && *kind == ForKind::Serial && is_apart;
             let fill = Stmt::for_(var.clone(), extent.clone(), *kind, zeros.fill);
             Zeros { fill, may_move, ..zeros }
         }),
