@@ -3,7 +3,7 @@
 #if defined(DIETCODE_INTEGERS) && !defined(DIETCODE_INTEGERS_H)
 #define DIETCODE_INTEGERS_H
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__) || defined(__AVXVNNI__)
 #include <immintrin.h>
 #endif
 

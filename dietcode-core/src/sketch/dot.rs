@@ -50,10 +50,11 @@ impl Products {
 /// all.
 ///
 /// # Errors
-/// What the block lacks for the last one that adds in its type, or for the first of all.
+/// What the block lacks for the first one that adds in its type, or for the first of all.
 pub(super) fn of_block(block: &Block, computes: DType, lanes: &str, target: &CpuTarget) -> Result<Dot, String> {
     let fits = |dot: Dot| factors(block, computes, dot.row(), lanes).map(|_| dot);
     let adding = Dot::ALL.into_iter().filter(|dot| dot.row().accumulator == computes);
     let (own, others): (Vec<Dot>, Vec<Dot>) = adding.partition(|dot| target.has(dot.row().feature));
-    own.into_iter().chain(others).map(fits).reduce(Result::or).unwrap_or_else(|| fits(Dot::ALL[0]))
+    let first = |found: Result<Dot, String>, other: Result<Dot, String>| found.or_else(|why| other.map_err(|_| why));
+    own.into_iter().chain(others).map(fits).reduce(first).unwrap_or_else(|| fits(Dot::ALL[0]))
 }

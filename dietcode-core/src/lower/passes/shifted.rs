@@ -183,8 +183,8 @@ fn zeros(stmt: &Stmt, schedule: &Schedule) -> Vec<Zeros> {
             }
             // Each iteration has a place of its own.
             let is_apart = zeros.index.iter().any(|e| e.uses(var));
-            let may_move = zeros.may_move && *kind == ForKind::Serial && is_apart;
-            let fill = Stmt::for_(var.clone(), extent.clone(), *kind, zeros.fill);
+            let may_move = zeros.may_move && matches!(kind, ForKind::Serial | ForKind::Unrolled) && is_apart;
+            let fill = Stmt::for_(var.clone(), extent.clone(), ForKind::Serial, zeros.fill);
             Zeros { fill, may_move, ..zeros }
         }),
         Stmt::Let { var, body, .. } => {

@@ -203,7 +203,9 @@ impl<'a> Assignment<'a> {
     fn sums_for_zeros(&self, stage: &Stage) -> impl Iterator<Item = (usize, &FootprintLoop)> {
         let has_sums = self.footprint.beside_shifted.as_ref() == Some(&stage.read.buffer);
         let (depth, moved) = (self.depth(&stage.depth), &stage.read.roots);
-        let used = depth.max(self.tile_depth());
+        // A copy in between ends the loops that do nothing but add.
+        let copies = self.footprint.stages.iter().map(|stage| self.depth(&stage.depth));
+        let used = copies.fold(self.tile_depth(), usize::max);
         let moves = move |l: &FootprintLoop| l.roots.iter().any(|root| moved.iter().any(|(moved, _)| moved == root));
         let loops = self.footprint.loops.iter().enumerate().skip(depth);
         loops.filter(move |(at, l)| has_sums && moves(l) && (l.role == Role::Spatial || *at < used))
