@@ -26,6 +26,7 @@ pub const CPU_FEATURES: &[CpuFeature] = &[
     CpuFeature { name: "avx512vbmi", c_macro: "__AVX512VBMI__" },
     CpuFeature { name: "avx512vnni", c_macro: "__AVX512VNNI__" },
     CpuFeature { name: "avx512bf16", c_macro: "__AVX512BF16__" },
+    CpuFeature { name: "avxvnni", c_macro: "__AVXVNNI__" },
 ];
 
 /// The features that the CPU this runs on has, as a mask.
@@ -51,7 +52,8 @@ pub fn detected() -> u64 {
         "avx512vl",
         "avx512vbmi",
         "avx512vnni",
-        "avx512bf16"
+        "avx512bf16",
+        "avxvnni"
     );
     CPU_FEATURES
         .iter()

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dietcode_core::cpu_features::CPU_FEATURES;
+use dietcode_core::cpu_features::{self, CPU_FEATURES};
 use dietcode_core::frontend;
 use dietcode_core::ir::Dot;
 use dietcode_core::lower::lower;
@@ -11,7 +11,7 @@ use dietcode_core::machine::{CpuTarget, Target, Toolchain};
 use dietcode_core::schedule::{Instruction, Schedule, Staging, Tail, Trace, Unit};
 use dietcode_core::sketch::rules::CustomRules;
 use dietcode_core::sketch::{Space, Tiled};
-use dietcode_syntax::{KernelDef, Role};
+use dietcode_syntax::{DType, KernelDef, Role};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -82,6 +82,32 @@ const NESTS: &str = "
     #[dynamic_kernel] fn both_i8(x: &[[i8; K]; M], w: &[[i8; K]; N], y: &mut [[i32; N]; M]) {
         for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += i32::from(x[i][k]) * i32::from(w[j][k]); } } }
     }
+    #[dynamic_kernel]
+    fn scaled_i8(x: &[[i8; K]; M], w: &[[i8; N]; K], b: &[i32; N], s: &[f32; N], y: &mut [[f32; N]; M]) {
+        for i in 0..M { for j in 0..N {
+            let mut acc = b[j];
+            for k in 0..K { acc += i32::from(x[i][k]) * i32::from(w[k][j]); }
+            y[i][j] = acc as f32 * s[j];
+        } }
+    }
+    #[dynamic_kernel] fn batch_i8(x: &[[[i8; M]; K]; B], w: &[[[i8; K]; N]; B], y: &mut [[[i32; N]; M]; B]) {
+        for b in 0..B { for i in 0..M { for j in 0..N {
+            let mut acc = 1;
+            for k in 0..K { acc += i32::from(x[b][k][i]) * i32::from(w[b][j][k]); }
+            y[b][i][j] = acc;
+        } } }
+    }
+    #[dynamic_kernel] fn conv_i8(x: &[[[i8; W + 2]; B]; C], f: &[[[i8; 3]; C]; O], y: &mut [[[i32; W]; B]; O]) {
+        for o in 0..O { for b in 0..B { for w in 0..W {
+            for c in 0..C { for s in 0..3 { y[o][b][w] += i32::from(x[c][b][w + s]) * i32::from(f[o][c][s]); } }
+        } } }
+    }
+    #[dynamic_kernel] fn both_u8(x: &[[u8; K]; M], w: &[[u8; N]; K], y: &mut [[i32; N]; M]) {
+        for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += i32::from(x[i][k]) * i32::from(w[k][j]); } } }
+    }
+    #[dynamic_kernel] fn wide(x: &[[i32; K]; M], w: &[[i8; K]; N], y: &mut [[i32; N]; M]) {
+        for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += x[i][k] * i32::from(w[j][k]); } } }
+    }
     #[dynamic_kernel] fn as_floats(x: &[[u8; K]; M], w: &[[i8; K]; N], y: &mut [[f32; N]; M]) {
         for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += f32::from(x[i][k]) * f32::from(w[j][k]); } } }
     }
@@ -96,7 +122,7 @@ fn nest(name: &str) -> KernelDef {
 }
 
 /// Those that an instruction takes: of two numbers of 16 bits, or of four of 8.
-const TAKEN: [&str; 13] = [
+const TAKEN: [&str; 18] = [
     "matmul_nt_bf16",
     "matmul_nn_bf16",
     "matmul_tn_bf16",
@@ -110,19 +136,35 @@ const TAKEN: [&str; 13] = [
     "batch_u8",
     "conv_u8",
     "three_steps_u8",
+    "both_i8",
+    "both_u8",
+    "scaled_i8",
+    "batch_i8",
+    "conv_i8",
 ];
 
-/// The instruction for the elements of a nest.
-fn instruction(def: &KernelDef) -> Dot {
+/// The instruction that a CPU has for the elements of a nest.
+fn instruction(def: &KernelDef, target: &CpuTarget) -> Option<Dot> {
     let is_integer = def.reduction.as_ref().is_some_and(|reduction| reduction.dtype.is_integer());
-    if is_integer { Dot::Vpdpbusd } else { Dot::Vdpbf16ps }
+    let for_elements: &[Dot] = if is_integer { &[Dot::Vpdpbusd, Dot::VpdpbusdYmm] } else { &[Dot::Vdpbf16ps] };
+    for_elements.iter().copied().find(|dot| target.has(dot.row().feature))
 }
 
-/// A CPU with the instructions, whatever this one is.
-fn target() -> CpuTarget {
+/// A CPU with features, whatever this one is.
+fn having(features: &[&str], march: &str) -> CpuTarget {
     let bit = |name| CPU_FEATURES.iter().position(|feature| feature.name == name).expect("it is in the table");
-    let features = 1 << bit("avx512bf16") | 1 << bit("avx512vnni");
-    CpuTarget { march: "sapphirerapids".into(), features, ..avx512::target() }
+    let features = features.iter().fold(0, |mask, name| mask | 1 << bit(*name));
+    CpuTarget { march: march.into(), features, ..avx512::target() }
+}
+
+/// One with the instructions on vectors of 512 bits.
+fn target() -> CpuTarget {
+    having(&["avx512bf16", "avx512vnni"], "sapphirerapids")
+}
+
+/// One with vectors of 256 bits and an instruction on those.
+fn narrow() -> CpuTarget {
+    CpuTarget { vector_bytes: 32, vector_registers: 16, ..having(&["avxvnni"], "alderlake") }
 }
 
 fn sizes<const N: usize>(sizes: [(&str, i64); N]) -> BTreeMap<String, i64> {
@@ -199,6 +241,51 @@ fn four_steps_are_one_instruction() {
     }
 }
 
+/// Of operands that are both signed, or both not, the one that all lanes share is shifted, and what that adds is subtracted: it is computed once
+/// for all rows of a panel.
+#[test]
+fn operands_alike_are_shifted() {
+    let lowered = |name: &str, tiled: &Tiled, target: &CpuTarget| {
+        let schedule = tiled.schedule(&frontend::program(&nest(name)), target).expect("it is legal");
+        lower(&schedule).expect("it is complete").body.to_string()
+    };
+    let rows = Tiled { block_tile: sizes([("i", 8), ("k", 8)]), ..small() };
+    let text = lowered("both_i8", &rows, &target());
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    for expected in [
+        "allocate panel w_panel_zeros[16]\nallocate register w_panel_sums[16]\n",
+        "for k_1 in 0..min(2, (K + 3) / 4 - k_0 * 2)\nvectorized j_v in 0..16\n\
+         w_panel_sums[j_v] += vpdpbusd w_panel[k_1][j_v][0] · shifted 0\n",
+        "vectorized j_v in 0..16\nw_panel_zeros[j_v] = w_panel_sums[j_v]\nfor i_1 in 0..",
+        "y_tile[i_t][j_v] += vpdpbusd w_panel[k_1][j_v][0] · shifted x_view[k_1][i_t][0]\n",
+        "y_tile[i_t][j_v] = y_tile[i_t][j_v] - w_panel_zeros[j_v]\n",
+    ] {
+        assert!(lines.join("\n").contains(expected), "{expected}\n{text}");
+    }
+    // What is packed is shifted there.
+    let packed = Tiled { pack: vec!["w".into(), "x".into()], ..small() };
+    let text = lowered("both_u8", &packed, &target());
+    for expected in [" + 128.0\n", "y_tile[i_t][j_v] += vpdpbusd w_panel[k_1][j_v][0] · x_panel[k_1][i_t][0]\n"] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let source = |name: &str, tiled: &Tiled, target: &CpuTarget| {
+        units::tiled(&nest(name), tiled, target).unwrap_or_else(|e| panic!("{e}")).source
+    };
+    let text = source("both_u8", &packed, &target());
+    for expected in ["dietcode_i8 *restrict x_panel", "= dietcode_vpdpbusd(y_tile_r_0, &w_panel["] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let eight = Tiled { register_tile: sizes([("i", 2), ("j", 8)]), ..small() };
+    let text = source("both_i8", &eight, &narrow());
+    for expected in [
+        "dietcode_transpose8_i8x4(&w_panel[",
+        "= dietcode_vpdpbusd_ymm_shifted_zeros(w_panel_sums_r, &w_panel[",
+        "= dietcode_vpdpbusd_ymm_shifted(y_tile_r_0, &w_panel[",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+}
+
 #[test]
 fn the_text_calls_the_instruction() {
     let def = nest("matmul_nt_bf16");
@@ -223,12 +310,12 @@ fn it_is_for_cpus_that_have_it_and_nests_that_it_serves() {
     for name in TAKEN {
         assert!(with(name, &own) > 0 && with(name, &other) == 0, "{name}");
     }
-    for name in ["mixed", "squares", "batch", "laid_out", "matmul_nt", "matmul_nt_f16", "both_i8", "as_floats"] {
+    for name in ["mixed", "squares", "batch", "laid_out", "matmul_nt", "matmul_nt_f16", "wide", "as_floats"] {
         assert_eq!(with(name, &own), 0, "{name}");
     }
     let here = CpuTarget::detect("native").expect("a C compiler");
-    for name in TAKEN {
-        assert_eq!(with(name, &here) > 0, here.has(instruction(&nest(name)).row().feature), "{name}");
+    for (name, target) in TAKEN.into_iter().flat_map(|name| [(name, here.clone()), (name, narrow())]) {
+        assert_eq!(with(name, &target) > 0, instruction(&nest(name), &target).is_some(), "{name}");
     }
     let def = nest("matmul_nt_bf16");
     let why = units::tiled(&def, &small(), &other).map(drop).expect_err("it has no such instruction").to_string();
@@ -244,7 +331,7 @@ fn what_it_does_not_take_is_refused() {
         assert!(why.contains(expected), "{name}: {why}, expected {expected}");
     };
     refused("mixed", small(), "tensorize: `w` is f32, and vdpbf16ps multiplies bf16");
-    refused("both_i8", small(), "tensorize: `x` is i8, and vpdpbusd multiplies i8 and u8, or u8 and i8");
+    refused("wide", small(), "tensorize: `x` is i32, and vpdpbusd multiplies i8 and u8, or u8 and i8, or i8, or u8");
     refused("as_floats", small(), "tensorize: `w` is i8, and vdpbf16ps multiplies bf16");
     refused("squares", small(), "`squares` sums products of which a factor is no element of a tensor");
     let along_batch = Tiled {
@@ -294,7 +381,7 @@ fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Tiled {
     let program = frontend::program(def);
     let vector = Tiled::default_for(&program, target).vector;
     let step = Some(if def.name.starts_with("conv") { "c" } else { "k" }.to_owned());
-    let steps = instruction(def).row().steps;
+    let steps = instruction(def, target).expect("it has one").row().steps;
     for _ in 0..200 {
         let size = |rng: &mut StdRng, sizes: &[i64]| *sizes.choose(rng).expect("there are sizes");
         let mut tiled = Tiled { vector: vector.clone(), tensorize: step.clone(), ..Tiled::default() };
@@ -336,9 +423,10 @@ fn shape(def: &KernelDef, [b, m, n, k]: [i64; 4]) -> Vec<i64> {
 #[test]
 fn each_draw_of_a_sketch_lowers() {
     let mut rng = StdRng::seed_from_u64(1);
-    for name in TAKEN {
+    let both = TAKEN.into_iter().flat_map(|name| [(name, target()), (name, narrow())]);
+    for (name, target) in both.filter(|(name, target)| instruction(&nest(name), target).is_some()) {
         let def = nest(name);
-        let space = space(&def, &target());
+        let space = space(&def, &target);
         let sketches: Vec<&Trace> = space.sketches.iter().filter(|sketch| is_tensorized(sketch)).collect();
         assert!(!sketches.is_empty(), "{name}");
         for sketch in sketches {
@@ -353,15 +441,24 @@ fn each_draw_of_a_sketch_lowers() {
 /// Parameters at random, and draws of sketches, at ragged shapes and sums of odd lengths.
 #[test]
 fn sums_by_the_instruction_equal_the_reference() {
-    let toolchain = Toolchain::find("native").expect("a C compiler");
-    let target = CpuTarget::of(&toolchain);
+    toolchains().iter().for_each(equal_the_reference);
+}
+
+/// For this CPU, and for one with the instruction on vectors of 256 bits where this one has that, too.
+fn toolchains() -> Vec<Toolchain> {
+    let found = ["native", "alderlake"].into_iter().map(|march| Toolchain::find(march).expect("a C compiler"));
+    found.filter(|toolchain| CpuTarget::of(toolchain).features & !cpu_features::detected() == 0).collect()
+}
+
+fn equal_the_reference(toolchain: &Toolchain) {
+    let target = CpuTarget::of(toolchain);
     let mut rng = StdRng::seed_from_u64(settings::seed_of_the_day());
     let mut cases = Vec::new();
     for name in TAKEN {
         let def = nest(name);
         let space = space(&def, &target);
         let sketches: Vec<&Trace> = space.sketches.iter().filter(|sketch| is_tensorized(sketch)).collect();
-        assert_eq!(sketches.is_empty(), !target.has(instruction(&def).row().feature), "{name}");
+        assert_eq!(sketches.is_empty(), instruction(&def, &target).is_none(), "{name}");
         if sketches.is_empty() {
             continue;
         }
@@ -382,13 +479,51 @@ fn sums_by_the_instruction_equal_the_reference() {
             cases.push(Case { instance, unit, reference, trace: trace.to_string(), sizes: None });
         }
     }
-    let library = Library::compile(&toolchain, &cases);
+    let library = Library::compile(toolchain, &cases);
     for mut case in cases {
         for (n, row) in SHAPES.into_iter().enumerate() {
             case.instance.shape = shape(&case.instance.def, row);
             case.instance.gap = if n % 3 == 1 { n } else { 0 };
             let tensors = case.instance.tensors();
             library.check(&case, &tensors, &case.instance.expected(&tensors));
+        }
+    }
+}
+
+/// The largest products there are, in sums that leave 32 bits, also on the way to results that do not.
+#[test]
+fn sums_of_extremes_are_exact() {
+    let packed = || Tiled { pack: vec!["w".into(), "x".into()], ..small() };
+    for toolchain in toolchains() {
+        let target = CpuTarget::of(&toolchain);
+        let mut cases = Vec::new();
+        for (n, (name, tiled)) in
+            [("both_i8", small()), ("both_i8", packed()), ("both_u8", small()), ("both_u8", packed())]
+                .into_iter()
+                .enumerate()
+        {
+            let def = KernelDef { name: format!("{name}_extremes_{n}"), ..nest(name) };
+            if instruction(&def, &target).is_none() {
+                continue;
+            }
+            let unit = units::tiled(&def, &tiled, &target).unwrap_or_else(|e| panic!("{e}"));
+            let reference = units::oracle(&def);
+            // 128 · 128 · 140003 is more than 2³¹.
+            let shape = shape(&def, [1, 3, 17, 140_003]);
+            let instance = Instance { seed: n as u64, def, shape, gap: 0, coarse: false };
+            cases.push(Case { instance, unit, reference, trace: String::new(), sizes: None });
+        }
+        let library = Library::compile(&toolchain, &cases);
+        for case in &cases {
+            let is_signed = case.instance.def.params[0].dtype == DType::I8;
+            let [least, most] = if is_signed { [-128.0, 127.0] } else { [0.0, 255.0] };
+            for values in [[least, least], [most, most], [least, most]] {
+                let mut tensors = case.instance.tensors();
+                for (tensor, value) in tensors.iter_mut().zip(values) {
+                    tensor.fill(value);
+                }
+                library.check(case, &tensors, &case.instance.expected(&tensors));
+            }
         }
     }
 }

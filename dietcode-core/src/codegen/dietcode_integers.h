@@ -3,7 +3,7 @@
 #if defined(DIETCODE_INTEGERS) && !defined(DIETCODE_INTEGERS_H)
 #define DIETCODE_INTEGERS_H
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__) || defined(__AVXVNNI__)
 #include <immintrin.h>
 #endif
 
@@ -130,34 +130,56 @@ DIETCODE_SOME_BITS(16)
 DIETCODE_SOME(dietcode_i32, i32, 16)
 #endif
 
-#ifdef __AVX512VNNI__
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 /* to[column * to_stride + 4 * lane + step] = lane < valid ? from[lane * from_stride + 4 * column + step] : 0, for steps 0 to 3. */
-#define DIETCODE_QUADS(C)                                                                                    \
-  static inline dietcode_f32x16 dietcode_load_##C##x4x16(const dietcode_##C *from) {                         \
-    dietcode_f32x16 quads;                                                                                   \
+#define DIETCODE_QUADS(C, n)                                                                                 \
+  static inline dietcode_f32x##n dietcode_load_##C##x4x##n(const dietcode_##C *from) {                       \
+    dietcode_f32x##n quads;                                                                                  \
     __builtin_memcpy(&quads, from, sizeof quads);                                                            \
     return quads;                                                                                            \
   }                                                                                                          \
-  DIETCODE_TRANSPOSE_BY(4, 16, C##x4, f32, dietcode_##C, dietcode_##C,                                       \
+  DIETCODE_TRANSPOSE_BY(4, n, C##x4, f32, dietcode_##C, dietcode_##C,                                        \
     for (int step = 0; step < 4; ++step)                                                                     \
       to[column * to_stride + 4 * r + step] = r < valid ? from[r * from_stride + 4 * column + step] : 0)
-DIETCODE_QUADS(u8)
-DIETCODE_QUADS(i8)
+DIETCODE_QUADS(u8, 8)
+DIETCODE_QUADS(i8, 8)
+DIETCODE_QUADS(u8, 16)
+DIETCODE_QUADS(i8, 16)
 
-/* acc[lane] + the products of quads[4 * lane] to [4 * lane + 3] and those of quad; the unsigned operand is the instruction's first. */
-static inline __m512i dietcode_quad(const void *quad) {
+/* acc[lane] + the products of quads[4 * lane] to [4 * lane + 3] and those of a quad; the unsigned operand is the instruction's first. Of
+ * operands that are both signed, or both unsigned, the quad is shifted, so that it has the other sign: each byte's highest bit is flipped. */
+static inline int32_t dietcode_quad(const void *quad) {
   int32_t all;
   __builtin_memcpy(&all, quad, sizeof all);
-  return _mm512_set1_epi32(all);
+  return all;
 }
-static inline dietcode_i32x16 dietcode_vpdpbusd_i8(dietcode_i32x16 acc, const dietcode_i8 *quads, const dietcode_u8 *quad) {
-  return (dietcode_i32x16)_mm512_dpbusd_epi32((__m512i)acc, dietcode_quad(quad), _mm512_loadu_si512(quads));
-}
-static inline dietcode_i32x16 dietcode_vpdpbusd_u8(dietcode_i32x16 acc, const dietcode_u8 *quads, const dietcode_i8 *quad) {
-  return (dietcode_i32x16)_mm512_dpbusd_epi32((__m512i)acc, _mm512_loadu_si512(quads), dietcode_quad(quad));
-}
+#define DIETCODE_SHIFT ((int32_t)UINT32_C(0x80808080))
+#define DIETCODE_VPDPBUSD(name, n, wide, load, dot)                                                          \
+  static inline dietcode_i32x##n name##_i8(dietcode_i32x##n acc, const dietcode_i8 *quads, wide quad) {      \
+    return (dietcode_i32x##n)dot((wide)acc, quad, load((const void *)quads));                                \
+  }                                                                                                          \
+  static inline dietcode_i32x##n name##_u8(dietcode_i32x##n acc, const dietcode_u8 *quads, wide quad) {      \
+    return (dietcode_i32x##n)dot((wide)acc, load((const void *)quads), quad);                                \
+  }
+#define DIETCODE_BY_QUADS(name, quads) _Generic(*(quads), dietcode_i8: name##_i8, dietcode_u8: name##_u8)
+#endif
+#ifdef __AVX512VNNI__
+DIETCODE_VPDPBUSD(dietcode_vpdpbusd, 16, __m512i, _mm512_loadu_si512, _mm512_dpbusd_epi32)
 #define dietcode_vpdpbusd(acc, quads, quad) \
-  _Generic(*(quads), dietcode_i8: dietcode_vpdpbusd_i8, dietcode_u8: dietcode_vpdpbusd_u8)(acc, quads, quad)
+  DIETCODE_BY_QUADS(dietcode_vpdpbusd, quads)(acc, quads, _mm512_set1_epi32(dietcode_quad(quad)))
+#define dietcode_vpdpbusd_shifted(acc, quads, quad) \
+  DIETCODE_BY_QUADS(dietcode_vpdpbusd, quads)(acc, quads, _mm512_set1_epi32(dietcode_quad(quad)) ^ _mm512_set1_epi32(DIETCODE_SHIFT))
+#define dietcode_vpdpbusd_shifted_zeros(acc, quads) \
+  DIETCODE_BY_QUADS(dietcode_vpdpbusd, quads)(acc, quads, _mm512_set1_epi32(DIETCODE_SHIFT))
+#endif
+#ifdef __AVXVNNI__
+DIETCODE_VPDPBUSD(dietcode_vpdpbusd_ymm, 8, __m256i, _mm256_loadu_si256, _mm256_dpbusd_avx_epi32)
+#define dietcode_vpdpbusd_ymm(acc, quads, quad) \
+  DIETCODE_BY_QUADS(dietcode_vpdpbusd_ymm, quads)(acc, quads, _mm256_set1_epi32(dietcode_quad(quad)))
+#define dietcode_vpdpbusd_ymm_shifted(acc, quads, quad) \
+  DIETCODE_BY_QUADS(dietcode_vpdpbusd_ymm, quads)(acc, quads, _mm256_set1_epi32(dietcode_quad(quad)) ^ _mm256_set1_epi32(DIETCODE_SHIFT))
+#define dietcode_vpdpbusd_ymm_shifted_zeros(acc, quads) \
+  DIETCODE_BY_QUADS(dietcode_vpdpbusd_ymm, quads)(acc, quads, _mm256_set1_epi32(DIETCODE_SHIFT))
 #endif
 
 #endif

@@ -114,7 +114,8 @@ pub enum Intrinsic {
         b_index: Vec<Expr>,
     },
     /// In each lane of the loop around, which is vectorized: `for s in 0..steps { to[…] += a[… + s] · b[… + s] }`, where the last
-    /// dimension of both operands runs over the steps of the instruction.
+    /// dimension of both operands runs over the steps of the instruction. Of elements that it shifts (`ir/dot.rs`) it adds the products with
+    /// shifted ones.
     Dot {
         /// The instruction.
         dot: Dot,
@@ -126,10 +127,8 @@ pub enum Intrinsic {
         a: Arc<Buffer>,
         /// Index of the lane's first step.
         a_index: Vec<Expr>,
-        /// The one that is the same in all lanes.
-        b: Arc<Buffer>,
-        /// Index of its first step.
-        b_index: Vec<Expr>,
+        /// The one that is the same in all lanes, and the index of its first step; none: zeros that are shifted.
+        b: Option<(Arc<Buffer>, Vec<Expr>)>,
     },
     /// Over the lanes of the loop around, which is vectorized: `to[… + n] = parts[n][0] ⊕ … ⊕ parts[n][lanes - 1]`, where halves of a
     /// vector are combined until one lane is left, lower lanes as the left operand.
@@ -199,13 +198,16 @@ impl Intrinsic {
             | Intrinsic::LoadMatrix { to, to_index, from, from_index, .. } => {
                 vec![(to, to_index, true), (from, from_index, false)]
             }
-            Intrinsic::Mma { to, to_index, a, a_index, b, b_index }
-            | Intrinsic::Dot { to, to_index, a, a_index, b, b_index, .. } => {
+            Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
                 vec![(to, to_index, true), (a, a_index, false), (b, b_index, false)]
             }
             Intrinsic::MeetLanes { to, to_index, parts, .. } => {
                 let parts = parts.iter().map(|(from, index)| (from, &index[..], false));
                 [(to, &to_index[..], true)].into_iter().chain(parts).collect()
+            }
+            Intrinsic::Dot { to, to_index, a, a_index, b, .. } => {
+                let b = b.iter().map(|(b, index)| (b, &index[..], false));
+                [(to, &to_index[..], true), (a, a_index, false)].into_iter().chain(b).collect()
             }
             Intrinsic::AtomicAdd { to, index, .. } => vec![(to, index, true)],
             Intrinsic::Prefetch { from, from_index, .. } => vec![(from, from_index, false)],
@@ -239,13 +241,16 @@ impl Intrinsic {
             Intrinsic::LoadMatrix { to, to_index, from, from_index, .. } => {
                 (vec![(to, to_index), (from, from_index)], Vec::new())
             }
-            Intrinsic::Mma { to, to_index, a, a_index, b, b_index }
-            | Intrinsic::Dot { to, to_index, a, a_index, b, b_index, .. } => {
+            Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
                 (vec![(to, to_index), (a, a_index), (b, b_index)], Vec::new())
             }
             Intrinsic::MeetLanes { to, to_index, parts, .. } => {
                 let parts = parts.iter_mut().map(|(from, index)| (from, index));
                 ([(to, to_index)].into_iter().chain(parts).collect(), Vec::new())
+            }
+            Intrinsic::Dot { to, to_index, a, a_index, b, .. } => {
+                let b = b.iter_mut().map(|(b, index)| (b, index));
+                ([(to, to_index), (a, a_index)].into_iter().chain(b).collect(), Vec::new())
             }
             Intrinsic::AtomicAdd { to, index, value }
             | Intrinsic::Prefetch { from: to, from_index: index, elements: value } => (vec![(to, index)], vec![value]),

@@ -228,8 +228,14 @@ impl Display for Intrinsic {
             Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
                 write!(f, "{} += mma {} · {}", at(to, to_index), at(a, a_index), at(b, b_index))
             }
-            Intrinsic::Dot { dot, to, to_index, a, a_index, b, b_index } => {
-                write!(f, "{} += {} {} · {}", at(to, to_index), dot.row().name, at(a, a_index), at(b, b_index))
+            Intrinsic::Dot { dot, to, to_index, a, a_index, b } => {
+                let row = dot.row();
+                write!(f, "{} += {} {} · ", at(to, to_index), row.name, at(a, a_index))?;
+                match b {
+                    Some((b, index)) if row.shifts([a.dtype, b.dtype]) => write!(f, "shifted {}", at(b, index)),
+                    Some((b, index)) => write!(f, "{}", at(b, index)),
+                    None => f.write_str("shifted 0"),
+                }
             }
             Intrinsic::MeetLanes { op, to, to_index, parts } => {
                 write!(f, "{} = {op} of the lanes of", at(to, to_index))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Instruction, Schedule, Unit, legality};
 use crate::Result;
-use crate::ir::{BinaryOp, Block, Buffer, DType, DotRow, Expr, ForKind, Reduction};
+use crate::ir::{BinaryOp, Block, Buffer, DType, DotRow, Expr, ForKind, Name, Reduction};
 
 impl Schedule {
     /// Lets a matrix unit of a GPU carry out the three innermost loops, or an instruction of a CPU the two innermost; TVM's and Exo's
@@ -52,6 +52,17 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// The operand of the lanes of an instruction that shifts the other one (`ir/dot.rs`).
+    pub(crate) fn beside_shifted(&self) -> Option<Name> {
+        let (row, computes) = (self.dot?.row(), self.program.sums_in());
+        let lane = self.loops.iter().find(|l| l.kind == ForKind::Vectorized)?;
+        let axis = self.roots(&lane.name).swap_remove(0);
+        let [of_lanes, of_all] = factors(&self.block, computes, row, &axis).ok()?.map(|(buffer, _)| buffer);
+        row.shifts([of_lanes.dtype, of_all.dtype]).then(|| of_lanes.name.clone())
+    }
+}
+
 /// A tensor and where it is read.
 pub(crate) type ElementRead<'b> = (&'b Arc<Buffer>, &'b [Expr]);
 
@@ -86,16 +97,14 @@ pub(crate) fn factors<'b>(
         }
     };
     let found = [factors[0].0.dtype, factors[1].0.dtype];
-    if row.operands.contains(&found) {
+    if row.pairs().any(|pair| *pair == found) {
         return Ok(factors);
     }
-    let both = row
-        .operands
-        .iter()
-        .map(|[lanes, all]| if lanes == all { format!("{all}") } else { format!("{lanes} and {all}") });
+    let both =
+        row.pairs().map(|[lanes, all]| if lanes == all { format!("{all}") } else { format!("{lanes} and {all}") });
     let taken = both.collect::<Vec<String>>().join(", or ");
     let [of_lanes, of_all] = factors;
-    let other = match row.operands.iter().any(|[lanes, _]| *lanes == found[0]) {
+    let other = match row.pairs().any(|[lanes, _]| *lanes == found[0]) {
         true => of_all.0,
         false => of_lanes.0,
     };

@@ -103,6 +103,11 @@ impl<'b> Reads<'b> {
         self.program.prepared(tensor).is_some()
     }
 
+    /// Whether masks load the first lanes of vectors of a tensor as they lie.
+    pub(super) fn can_be_masked(&self, tensor: &Name) -> bool {
+        self.tensors.iter().any(|(buffer, _)| buffer.name == *tensor && buffer.dtype.is_computed_in())
+    }
+
     /// Whether a tensor's neighbours along an axis are neighbours in memory.
     pub(super) fn is_contiguous(&self, tensor: &Name, axis: &Name) -> bool {
         if let Some(prepared) = self.program.prepared(tensor) {

@@ -30,8 +30,9 @@ pub(super) fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
 /// What all lanes do at once, or the first ones.
 pub(super) fn statement(exprs: &Expressions, lane: (&Name, &Expr), body: &Stmt) -> String {
     match body {
-        Stmt::Intrinsic(Intrinsic::Dot { dot, to, to_index, a, a_index, b, b_index }) => {
-            self::dot(exprs, lane.0, *dot, (to, to_index), [(a, a_index), (b, b_index)])
+        Stmt::Intrinsic(Intrinsic::Dot { dot, to, to_index, a, a_index, b }) => {
+            let b = b.as_ref().map(|(b, index)| (b, &index[..]));
+            self::dot(exprs, lane.0, *dot, (to, to_index), ((a, a_index), b))
         }
         Stmt::Intrinsic(Intrinsic::MeetLanes { op, to, to_index, parts }) => {
             meet(exprs, lane, *op, (to, to_index), parts)
@@ -73,20 +74,28 @@ fn combining(op: BinaryOp) -> &'static str {
     }
 }
 
+/// An element of a buffer.
+type Element<'a> = (&'a Arc<Buffer>, &'a [Expr]);
+
 /// The call of an instruction that adds products of several steps in each lane.
 fn dot(
     exprs: &Expressions,
     lane: &Name,
     dot: Dot,
     (to, to_index): (&Arc<Buffer>, &[Expr]),
-    operands: [(&Arc<Buffer>, &Vec<Expr>); 2],
+    (a, b): (Element<'_>, Option<Element<'_>>),
 ) -> String {
     let (mut line, row) = (String::with_capacity(LINE), dot.row());
     let mut vector = Vector { exprs, lane, lanes: row.lanes, some: None, text: &mut line };
     vector.lanes(to, to_index, true);
-    vector.write(format_args!(" = dietcode_{}(", row.name));
+    let of = match b {
+        None => "_shifted_zeros",
+        Some((b, _)) if row.shifts([a.0.dtype, b.dtype]) => "_shifted",
+        Some(_) => "",
+    };
+    vector.write(format_args!(" = dietcode_{}{of}(", row.name));
     vector.lanes(to, to_index, true);
-    for (buffer, index) in operands {
+    for (buffer, index) in [a].into_iter().chain(b) {
         vector.push(", &");
         vector.first_lane(buffer, index);
     }

@@ -54,7 +54,7 @@ impl Work<'_> {
         let lanes = self.lanes(core, target);
         let operations = all / lanes.count * lanes.registers;
         let carried_out = all / lanes.count * lanes.times;
-        let (mut loads, mut stores, mut elements, mut converted) = (0.0, 0.0, 0.0, 0.0);
+        let (mut loads, mut stores, mut elements, mut converted, mut shifted) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let (written, read) =
             self.leaf.accesses.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
         for access in read.iter().filter(|access| access.is_memory()) {
@@ -65,6 +65,9 @@ impl Work<'_> {
                 let is_spread = broadcast && lanes.along.is_some();
                 converted += vectors * if is_spread { CONVERSION + CONVERSION } else { CONVERSION };
             }
+            if broadcast && self.leaf.shifts {
+                shifted += vectors * lanes.times;
+            }
             elements += alone;
         }
         for access in written.into_iter().filter(|access| access.is_memory()) {
@@ -74,8 +77,9 @@ impl Work<'_> {
         }
         let iterations = self.iterations() / lanes.iterations();
         let spilled = self.spilled(lanes, target) * iterations;
-        let multiply = self.leaf.arithmetic * carried_out / core.fma;
-        let issued = (self.leaf.arithmetic * operations + stores * core.stores + iterations) / ISSUE;
+        // What shifts is carried out where products are.
+        let multiply = (self.leaf.arithmetic * carried_out + shifted) / core.fma;
+        let issued = (self.leaf.arithmetic * operations + shifted + stores * core.stores + iterations) / ISSUE;
         let busy = [
             multiply,
             loads + spilled / core.loads,
@@ -136,11 +140,9 @@ impl Work<'_> {
 
     /// Vectors that are moved, and elements that are moved one by one.
     fn accessed(&self, access: &Access, lanes: Lanes) -> (f64, f64) {
-        let repeats = |at: &usize| {
-            let still = access.motion(*at) == Motion::Still;
-            !(still && in_place(self.leaf.loops[*at].kind)) && Some(*at) != lanes.along
-        };
+        let repeats = |at: &usize| !in_place(self.leaf.loops[*at].kind) && Some(*at) != lanes.along;
         let times: f64 = (0..self.trips.len()).filter(repeats).map(|at| self.trips[at]).product();
+        let times = times * self.distinct(access, lanes);
         let Some(at) = lanes.along else { return (times, 0.0) };
         let vectors = times * self.trips[at] / lanes.count;
         match access.motion(at) {
@@ -148,6 +150,16 @@ impl Work<'_> {
             Motion::Near(1.0) => (vectors * lanes.times, 0.0),
             Motion::Near(_) | Motion::Far => (0.0, times * self.trips[at]),
         }
+    }
+
+    /// The different places of an access in the loops that are unrolled, but for that over lanes: those of a window that several of its steps read
+    /// are loaded once.
+    fn distinct(&self, access: &Access, lanes: Lanes) -> f64 {
+        let unrolled = |at: &usize| in_place(self.leaf.loops[*at].kind) && Some(*at) != lanes.along;
+        let moving = || (0..self.trips.len()).filter(unrolled).filter(|at| access.motion(*at) != Motion::Still);
+        let all: f64 = moving().map(|at| self.trips[at]).product();
+        let span = |dim: &Vec<f64>| moving().map(|at| dim[at] * (self.trips[at] - 1.0)).sum::<f64>() + 1.0;
+        all.min(access.steps.iter().map(span).product())
     }
 
     /// Vectors of accumulators and operands for which there is no register, in each iteration.

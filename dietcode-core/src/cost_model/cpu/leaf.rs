@@ -24,6 +24,8 @@ pub(super) struct Leaf {
     pub(super) accumulates: bool,
     /// Whether elements of 16 bits become floats.
     pub(super) converts: bool,
+    /// Whether elements that are the same in all lanes are shifted, see `ir/dot.rs`.
+    pub(super) shifts: bool,
     /// Whether squares of elements are transposed in registers: the innermost loops are its lanes, its columns and so many runs of these.
     pub(super) transposes: Option<usize>,
     /// What it reads and writes; the last one is what it writes.
@@ -240,11 +242,13 @@ impl<'a> Walk<'a> {
                 let to = (&**to, &to_index[..to_index.len() - usize::from(*neighbours > 1)]);
                 self.transpose(to, (from, from_index), *from_dim, *lanes, (columns, *neighbours, runs));
             }
-            Stmt::Intrinsic(Intrinsic::Dot { dot, to, to_index, a, a_index, b, b_index }) => {
-                let operands =
-                    [(a, a_index), (b, b_index)].map(|(of, index)| self.steps_of(dot.row().steps, of, index));
-                let accesses = operands.into_iter().chain([self.access(to, to_index)]).collect();
-                self.add(Leaf { arithmetic: 1.0, accumulates: true, converts: false, accesses, ..self.leaf() });
+            Stmt::Intrinsic(Intrinsic::Dot { dot, to, to_index, a, a_index, b }) => {
+                let b = b.as_ref().map(|(b, index)| (b, index));
+                let operands = [(a, a_index)].into_iter().chain(b);
+                let operands = operands.map(|(of, index)| self.steps_of(dot.row().steps, of, index));
+                let accesses = operands.chain([self.access(to, to_index)]).collect();
+                let shifts = b.is_some_and(|(b, _)| dot.row().shifts([a.dtype, b.dtype]));
+                self.add(Leaf { arithmetic: 1.0, accumulates: true, converts: false, shifts, accesses, ..self.leaf() });
             }
             Stmt::Intrinsic(Intrinsic::MeetLanes { to, to_index, parts, .. }) => {
                 // Two shuffles and an operation for each vector.
@@ -356,6 +360,7 @@ impl<'a> Walk<'a> {
             arithmetic: 0.0,
             accumulates: false,
             converts: true,
+            shifts: false,
             transposes: None,
             accesses: Vec::new(),
             moved: Vec::new(),

@@ -268,7 +268,7 @@ impl<'a> Builder<'a> {
     /// The accumulators' tile: initialised, summed, written back.
     fn tile_nest(&self, reduction: &Reduction) -> Stmt {
         let init = self.over_tile(self.store_tile(self.start(reduction)));
-        let update = self.update(self.tile_depth, reduction);
+        let update = self.update_inside_and_at_edges(reduction);
         let body = if self.schedule.decomposed { vec![init, update] } else { vec![update] };
         let part = self.part_of_tile();
         let write_back = Stmt::seq(part.into_iter().chain([self.write_back(reduction)]));

@@ -79,8 +79,8 @@ impl Sums<'_> {
         }
         let (a, b) = if a.uses(self.lane) { (a, b) } else { (b, a) };
         let (a, a_index) = self.of_lanes(a)?;
-        let (b, b_index) = self.of_all(b)?;
-        Ok(Intrinsic::Dot { dot: self.dot, to: to.clone(), to_index: to_index.to_vec(), a, a_index, b, b_index })
+        let b = Some(self.of_all(b)?);
+        Ok(Intrinsic::Dot { dot: self.dot, to: to.clone(), to_index: to_index.to_vec(), a, a_index, b })
     }
 
     /// The operand that moves with the lanes.

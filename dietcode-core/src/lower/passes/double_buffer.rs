@@ -125,7 +125,7 @@ fn asked_first(stmt: &Stmt) -> (Vec<Stmt>, Stmt) {
     (asked, others)
 }
 
-fn asks(stmt: &Stmt) -> bool {
+pub(super) fn asks(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::Intrinsic(Intrinsic::Prefetch { .. }) => true,
         Stmt::For { body, .. } | Stmt::IfThenElse { then: body, otherwise: None, .. } => asks(body),

@@ -6,6 +6,7 @@ mod local_padding;
 mod vector_copy;
 mod tensorize;
 mod dot;
+mod shifted;
 mod pipeline;
 mod fragments;
 mod double_buffer;
@@ -42,7 +43,10 @@ pub(super) fn run(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
         let is_screened = !schedule.parameters.is_empty();
         let body = pass("partition", partition::partition(body, is_screened))?;
         let body = match schedule.dot {
-            Some(dot) => pass("dot", dot::dot(body, schedule, dot)?)?,
+            Some(dot) => {
+                let body = pass("dot", dot::dot(body, schedule, dot)?)?;
+                pass("shifted", shifted::shifted(body, schedule))?
+            }
             None => body,
         };
         pass("vectorize", vectorize::vectorize(body))?

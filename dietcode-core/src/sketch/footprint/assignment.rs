@@ -198,6 +198,43 @@ impl<'a> Assignment<'a> {
         aligned(elements.saturating_mul(if doubled { 2 * bytes } else { bytes }))
     }
 
+    /// The loops over which the sums move that there are of a copy for zeros in place of an operand that is shifted: those of its panel that are
+    /// not along the sum where it is used (`lower/passes/shifted.rs`).
+    fn sums_for_zeros(&self, stage: &Stage) -> impl Iterator<Item = (usize, &FootprintLoop)> {
+        let has_sums = self.footprint.beside_shifted.as_ref() == Some(&stage.read.buffer);
+        let (depth, moved) = (self.depth(&stage.depth), &stage.read.roots);
+        // A copy in between ends the loops that do nothing but add.
+        let copies = self.footprint.stages.iter().map(|stage| self.depth(&stage.depth));
+        let used = copies.fold(self.tile_depth(), usize::max);
+        let moves = move |l: &FootprintLoop| l.roots.iter().any(|root| moved.iter().any(|(moved, _)| moved == root));
+        let loops = self.footprint.loops.iter().enumerate().skip(depth);
+        loops.filter(move |(at, l)| has_sums && moves(l) && (l.role == Role::Spatial || *at < used))
+    }
+
+    /// Bytes of these.
+    pub(crate) fn bytes_for_zeros(&self, stage: &Stage) -> i64 {
+        let elements = |all: i64, (_, l): (usize, &FootprintLoop)| all.saturating_mul(self.iterations[l.slot]);
+        let halves = if self.footprint.pipeline == Some(Pipeline::Panels) { 2 } else { 1 };
+        let mut loops = self.sums_for_zeros(stage).peekable();
+        match loops.peek() {
+            Some(_) => aligned(loops.fold(halves * self.footprint.computes.bytes(), elements)),
+            None => 0,
+        }
+    }
+
+    /// Registers of those of a panel that is filled while the accumulators are there.
+    pub(crate) fn registers_for_zeros(&self) -> i64 {
+        let inside = |stage: &&Stage| self.depth(&stage.depth) > self.tile_depth();
+        let count = |stage: &Stage| {
+            let mut loops = self.sums_for_zeros(stage).filter(|(_, l)| l.role == Role::Spatial).peekable();
+            let some = i64::from(loops.peek().is_some());
+            loops
+                .filter(|(_, l)| l.kind != ForKind::Vectorized)
+                .fold(some, |all, (_, l)| all.saturating_mul(self.iterations[l.slot]))
+        };
+        self.footprint.stages.iter().filter(inside).map(count).fold(0, i64::saturating_add)
+    }
+
     /// Bytes of an element in a panel.
     pub(crate) fn panel_element(&self, read: &Read) -> i64 {
         if self.footprint.packs_as_is { read.dtype.bytes() } else { self.footprint.computes.bytes() }

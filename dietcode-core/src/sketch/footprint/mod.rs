@@ -137,6 +137,8 @@ pub(crate) struct Footprint {
     pub(crate) sums_in_panel: bool,
     /// Whether panels hold elements as they are in their tensors.
     pub(crate) packs_as_is: bool,
+    /// The tensor of which there are sums for zeros in place of an operand that an instruction shifts.
+    pub(crate) beside_shifted: Option<Name>,
     /// In how many parts a matrix unit takes its operands.
     pub(crate) parts: i64,
 }
@@ -192,6 +194,7 @@ impl Footprint {
             places,
             sums_in_panel,
             packs_as_is: schedule.dot.is_some(),
+            beside_shifted: schedule.beside_shifted(),
             parts,
         })
     }

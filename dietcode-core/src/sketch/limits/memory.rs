@@ -80,7 +80,8 @@ pub(super) fn parts(kernel: &Kernel<'_>) -> i64 {
 
 /// Bytes of the copies that a CPU's thread has at the same time, and of the sums that wait.
 pub(super) fn bound_of_panels(assignment: &Assignment<'_>) -> i64 {
-    let copies = assignment.footprint.stages.iter().map(|stage| assignment.panel_bytes(stage));
+    let bytes = |stage| assignment.panel_bytes(stage).saturating_add(assignment.bytes_for_zeros(stage));
+    let copies = assignment.footprint.stages.iter().map(bytes);
     copies.fold(assignment.waiting_bytes(), i64::saturating_add)
 }
 

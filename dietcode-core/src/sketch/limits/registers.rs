@@ -18,7 +18,7 @@ const FRAGMENT: i64 = 4;
 
 /// Registers of a CPU for the accumulators. A tile of one register is copied to another one, from which it is stored.
 pub(super) fn bound_of_vectors(assignment: &Assignment<'_>) -> i64 {
-    match assignment.accumulators() {
+    match assignment.accumulators().saturating_add(assignment.registers_for_zeros()) {
         1 => 2,
         accumulators => accumulators,
     }

@@ -25,7 +25,8 @@
 //!
 //! The axis of vectors, what is packed, the order of the register tiles and whether panels are doubled make the sketches
 //! (`variants.rs`). The register tile is the split that hangs over the edge; of what is not packed and shared by all lanes, the last row is read
-//! again there, and all else is read through a view, which is a padded copy there. Steps of a sum that cannot be padded, since its terms are
+//! again there, and all else is read through a view, which is a padded copy there. Where nothing is packed, a window along the vectors is read in
+//! place, too, by masks at the edge, and windows of a few steps are unrolled as a whole (`variants.rs`). Other steps of a sum that cannot be padded, since its terms are
 //! not zero where its inputs are or an input is read where it lies, are not unrolled. Along a batch nothing is used again, so that it has
 //! no register tile but its vectors.
 //!
@@ -101,16 +102,24 @@ fn tiled(
     (structure, variant): (&Structure, &Variant),
 ) -> PartialSketch {
     partial.structure = Some(structure.text);
-    let axes: Vec<(&IterVar, Vec<Level>)> =
-        block.iters.iter().map(|iter| (iter, levels(&partial, structure, block, iter, reads, variant))).collect();
+    let whole =
+        if structure.levels_of('R').any(|level| level == Level::Unroll) { variant.unrolled(reads) } else { Vec::new() };
+    let levels = |iter: &IterVar| match whole.contains(&iter.name) {
+        true => Vec::new(),
+        false => levels(&partial, structure, block, iter, reads, variant),
+    };
+    let axes: Vec<(&IterVar, Vec<Level>)> = block.iters.iter().map(|iter| (iter, levels(iter))).collect();
     let tiled = axes.iter().filter(|(_, levels)| !levels.is_empty());
     let sampled = tiled.map(|(iter, levels)| axis(&iter.name, levels)).collect::<Vec<Axis>>();
     if !sampled.is_empty() {
         partial.instructions.push(Instruction::SampleTiles(sampled));
     }
-    let loops: Vec<SketchLoop> =
+    let mut loops: Vec<SketchLoop> =
         axes.iter().flat_map(|(iter, levels)| split(&mut partial, iter, levels, variant.piece(&iter.name))).collect();
-    reorder(&mut partial, loops, structure, variant);
+    for l in loops.iter_mut().filter(|l| whole.contains(&l.axis)) {
+        l.level = Some(Level::Unroll);
+    }
+    reorder(&mut partial, loops, (structure, &whole), variant);
     partial.instructions.extend(variant.dot.iter().map(|(dot, _)| Instruction::Tensorize((*dot).into())));
     accumulate(&mut partial, block);
     // Where lanes share a sum nothing is packed.
@@ -122,7 +131,7 @@ fn tiled(
             let is_ragged = levels.iter().any(is_padded) || variant.piece(&iter.name).is_some();
             is_ragged && reads.moves(tensor, &iter.name)
         };
-        let in_place = in_place || variant.reads_in_place(reads, tensor);
+        let in_place = in_place || variant.reads_in_place(reads, tensor) || variant.reads_window(reads, tensor);
         if variant.packed.contains(tensor) {
             pack(&mut partial, block, reads, tensor, variant.doubled);
         } else if !in_place && !reads.is_prepared(tensor) && axes.iter().any(padded) {
@@ -156,8 +165,10 @@ fn levels(
         Level::Unroll => {
             let is_padded =
                 can_be_padded(block, &iter.name) && !partial.program.reads_prepared_along(block, &iter.name);
-            let in_place =
-                reads.names().any(|tensor| variant.reads_in_place(reads, tensor) && reads.moves(tensor, &iter.name));
+            let in_place = reads.names().any(|tensor| {
+                let in_place = variant.reads_in_place(reads, tensor) || variant.reads_window(reads, tensor);
+                in_place && reads.moves(tensor, &iter.name)
+            });
             is_padded && !in_place && (is_vector || !by_lanes)
         }
         Level::Block => !by_lanes && shared.is_none(),
@@ -219,14 +230,20 @@ fn pack(partial: &mut PartialSketch, block: &Block, reads: &Reads<'_>, tensor: &
 }
 
 /// Puts the loops into the order of the structure.
-fn reorder(partial: &mut PartialSketch, loops: Vec<SketchLoop>, structure: &Structure, variant: &Variant) {
+fn reorder(
+    partial: &mut PartialSketch,
+    loops: Vec<SketchLoop>,
+    (structure, whole): (&Structure, &[Name]),
+    variant: &Variant,
+) {
+    let in_window = |l: &SketchLoop| whole.iter().position(|axis| *axis == l.axis);
     let in_block = |l: &SketchLoop| variant.order.iter().position(|axis| *axis == l.axis);
     let is_vector = |l: &SketchLoop| variant.vector.as_ref() == Some(&l.axis);
     partial.loops = loops;
     partial.loops.sort_by_key(|l| {
         let inside = match l.level {
             Some(Level::Block) => in_block(l),
-            Some(Level::Unroll) => Some(0),
+            Some(Level::Unroll) => in_window(l),
             // Vectors innermost: a broadcast operand is used by all of them at once and then is dead.
             Some(Level::Register) => Some(usize::from(is_vector(l))),
             Some(Level::Lanes) => Some(2 + usize::from(l.role == Role::Reduce)),

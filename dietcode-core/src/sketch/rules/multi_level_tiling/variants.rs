@@ -2,10 +2,13 @@
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Block, Dot, Name, Program};
+use crate::ir::{Block, Dot, IterVar, Name, Program};
 use crate::machine::CpuTarget;
 use crate::sketch::dot::Products;
 use crate::sketch::reads::Reads;
+
+/// The most steps of windows that are unrolled as a whole.
+const MOST_STEPS: i64 = 16;
 
 /// One structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,46 @@ impl Variant {
         let shares = |axis: &Name| reads.spatial().any(|other| other == axis) && !reads.moves(tensor, axis);
         let copied = self.packed.contains(tensor) || reads.is_prepared(tensor);
         self.vector.as_ref().is_some_and(shares) && self.dot.is_none() && !copied
+    }
+
+    /// Whether nothing is packed, and lanes read a window of a tensor as it lies, by masks where it hangs over the edge.
+    pub(super) fn reads_window(&self, reads: &Reads<'_>, tensor: &Name) -> bool {
+        let along = |axis: &Name| {
+            let sums = || reads.block.iters_of(Role::Reduce);
+            let is_spatial = reads.spatial().any(|other| other == axis);
+            is_spatial
+                && reads.is_contiguous(tensor, axis)
+                && sums().any(|sum| reads.is_window(tensor, axis, &sum.name))
+        };
+        let is_served = self.dot.is_none() && self.packed.is_empty() && reads.can_be_masked(tensor);
+        is_served && !reads.is_prepared(tensor) && self.vector.as_ref().is_some_and(along)
+    }
+
+    /// The axes of a sum that are unrolled as a whole where a window is read as it lies: those of the window, of which there are few steps at any
+    /// shape. The ones along the vectors are first, so that rows that others of them share are read next to each other.
+    pub(super) fn unrolled(&self, reads: &Reads<'_>) -> Vec<Name> {
+        if !reads.names().any(|tensor| self.reads_window(reads, tensor)) {
+            return Vec::new();
+        }
+        let moves = |axis: &Name| {
+            let of_window = |tensor: &&Name| reads.spatial().any(|other| reads.is_window(tensor, other, axis));
+            reads.names().any(|tensor| of_window(&tensor))
+        };
+        let (mut axes, mut steps) = (Vec::new(), 1);
+        for iter in reads.block.iters_of(Role::Reduce).collect::<Vec<&IterVar>>().into_iter().rev() {
+            let extent = iter.extent.as_int().filter(|extent| moves(&iter.name) && steps * extent <= MOST_STEPS);
+            if let Some(extent) = extent {
+                steps *= extent;
+                axes.push(iter.name.clone());
+            }
+        }
+        axes.reverse();
+        let across = |axis: &Name| {
+            let vector = self.vector.as_ref();
+            !vector.is_some_and(|vector| reads.names().any(|tensor| reads.is_window(tensor, vector, axis)))
+        };
+        axes.sort_by_key(across);
+        axes
     }
 
     /// How much of an axis the instruction takes, if it takes some.

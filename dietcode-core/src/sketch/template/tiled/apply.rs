@@ -92,7 +92,7 @@ impl Tiled {
         if self.lanes.is_some() && self.vector.is_none() {
             return Err(Error::input("lanes: no loop is that of vectors"));
         }
-        let dot = self.dot(block, program.sums_in())?;
+        let dot = self.dot(block, program.sums_in(), target)?;
         let mut decided = Decided::new(program);
         let mut spatial = Vec::new();
         let mut reduce = Vec::new();
@@ -124,14 +124,14 @@ impl Tiled {
     }
 
     /// The instruction that takes several steps of the sum at once, if one is to.
-    fn dot(&self, block: &Block, computes: DType) -> Result<Option<Dot>> {
+    fn dot(&self, block: &Block, computes: DType, target: &CpuTarget) -> Result<Option<Dot>> {
         let Some(step) = &self.tensorize else { return Ok(None) };
         let why = match &self.vector {
             None => "tensorize: no loop is that of vectors".to_owned(),
             Some(_) if !block.iters_of(Role::Reduce).any(|iter| *iter.name == **step) => {
                 format!("tensorize: `{step}` is not summed over")
             }
-            Some(vector) => match of_block(block, computes, vector) {
+            Some(vector) => match of_block(block, computes, vector, target) {
                 Ok(dot) => return Ok(Some(dot)),
                 Err(why) => format!("tensorize: {why}"),
             },
