@@ -292,6 +292,13 @@ fn what_is_no_loop_over_tiles_is_refused() {
         why.contains("moves with a loop in a way that no last iteration says whether all of a tile lies inside"),
         "{why}"
     );
+    // A tile of all threads together.
+    let mut outside = bound(4, Tail::Pad);
+    let tile = outside.cache_write().unwrap();
+    outside.bind_thread("i_1").unwrap();
+    outside.compute_at(&tile, Some("j")).unwrap();
+    let why = lowered(outside).expect_err("it has one body").to_string();
+    assert!(why.contains("partition: the tile stands outside of `i_1`, in which its bodies would stand"), "{why}");
     // Unrolled when it was partitioned, and a thread's later.
     let mut late = bound(4, Tail::Pad);
     late.unroll("k_3").unwrap();

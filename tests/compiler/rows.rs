@@ -1,10 +1,11 @@
 //! What the row of a micro-kernel says beside its code, by micro-kernels that need it.
 
 use dietcode_core::frontend;
-use dietcode_core::machine::Toolchain;
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::schedule::{Combine, Schedule, Size, Staging, Tail};
-use dietcode_core::sketch::{Lowered, Sizes};
+use dietcode_core::sketch::{Lowered, Sizes, Tiled};
 use dietcode_syntax::KernelDef;
+use serde_json::json;
 
 use crate::common::instance::Instance;
 use crate::common::on_cpu::{Case, Library};
@@ -125,5 +126,60 @@ fn sizes_of_blocks_are_those_of_the_call() {
     for case in &cases {
         let tensors = case.instance.tensors();
         library.check(case, &tensors, &case.instance.expected(&tensors));
+    }
+}
+
+/// At an edge, a tile that is only screened goes to the stack, and its rows from there, whatever is summed, stored, and read of what they replace.
+#[test]
+fn rows_of_screened_tiles_are_of_each_type() {
+    let toolchain = Toolchain::find("native").expect("a C compiler");
+    let target = CpuTarget::of(&toolchain);
+    let mut cases = Vec::new();
+    for (n, (x, w, y, term, stored)) in [
+        ("f32", "f32", "f32", "x[i][k] * w[k][j]", "acc"),
+        ("f32", "f32", "f32", "x[i][k] * w[k][j]", "0.5 * y[i][j] + acc"),
+        ("f16", "f16", "f16", "f32::from(x[i][k]) * f32::from(w[k][j])", "f16::from_f32(acc)"),
+        ("f16", "f16", "f16", "f32::from(x[i][k]) * f32::from(w[k][j])", "f16::from_f32(f32::from(y[i][j]) - acc)"),
+        ("bf16", "f32", "bf16", "f32::from(x[i][k]) * w[k][j]", "bf16::from_f32(f32::from(y[i][j]) + acc)"),
+        ("f64", "f64", "f64", "x[i][k] * w[k][j]", "y[i][j] * 2.0 - acc"),
+        ("f64", "i8", "f32", "x[i][k] * f64::from(w[k][j])", "(f64::from(y[i][j]) + acc) as f32"),
+        ("u8", "i8", "i32", "i32::from(x[i][k]) * i32::from(w[k][j])", "acc.max(-100)"),
+        ("i32", "i32", "i32", "x[i][k] * w[k][j]", "y[i][j] - acc"),
+        ("i8", "i8", "f32", "i32::from(x[i][k]) * i32::from(w[k][j])", "acc as f32 * 0.5"),
+        ("i8", "u8", "f32", "i32::from(x[i][k]) * i32::from(w[k][j])", "y[i][j] + acc as f32"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let start = if term.starts_with("i32") || x == "i32" { "0" } else { "0.0" };
+        let def = kernel(&format!(
+            "#[dynamic_kernel] fn rows_{n}(x: &[[{x}; 24]; M], w: &[[{w}; N]; 24], y: &mut [[{y}; N]; M]) {{
+                for i in 0..M {{ for j in 0..N {{
+                    let mut acc = {start};
+                    for k in 0..24 {{ acc += {term}; }}
+                    y[i][j] = {stored};
+                }} }}
+            }}"
+        ));
+        let block = json!({"i": 6, "j": 32});
+        let tiled = json!({"vector": "j", "register_tile": {"i": 3, "j": 16}, "block_tile": block, "pack": ["w"]});
+        let tiled: Tiled = serde_json::from_value(tiled).expect("parameters");
+        let (micro_kernel, _) = tiled.micro_kernel(&frontend::program(&def), &target).expect("it fits");
+        let (unit, sizes) = units::parametric(&def, &micro_kernel.trace, &target).unwrap();
+        // A CPU may have an instruction for products of u8 and i8, whose tile goes to the stack at every edge.
+        assert!(x == "u8" || unit.source.contains("y_tile_rows"), "{stored}: {}", unit.source);
+        for (seed, shape) in SHAPES.into_iter().map(|[m, _, n]| [m, n]).enumerate() {
+            let instance =
+                Instance { seed: seed as u64, def: def.clone(), shape: shape.into(), gap: seed % 2, coarse: false };
+            let (unit, sizes, reference) = (unit.clone(), Some(sizes.clone()), units::oracle(&def));
+            cases.push(Case { instance, unit, reference, trace: stored.to_owned(), sizes });
+        }
+    }
+    for cases in cases.chunks(SHAPES.len()) {
+        let library = Library::compile(&toolchain, &cases[..1]);
+        for case in cases {
+            let tensors = case.instance.tensors();
+            library.check(case, &tensors, &case.instance.expected(&tensors));
+        }
     }
 }

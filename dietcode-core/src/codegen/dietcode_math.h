@@ -154,7 +154,8 @@ DIETCODE_SCALE(_f32x16, dietcode_f32x16, dietcode_s32x16)
  * expm1: 2^n * (e^r - 1) + (2^n - 1), doubled at the end so that 2^n is finite.
  * log, log2, log1p: x = 2^e * (1 + f), where -1/3 <= f < 1/3; log1p computes f from x, since 1 + x is rounded.
  * tanh: (e^2x - 1) / (e^2x + 1).
- * erf: x + x * p(x^2) below 1.15, and 1 - p(x - 2.5), a polynomial of the complement, up to 3.93, behind which it rounds to 1. */
+ * erf: x + x * p(x^2) below 1.15, and 1 - p(x - 2.5), a polynomial of the complement, up to 3.9, from where on it is 1: what is 1 - erf of that must be
+ * 0, whatever is multiplied with it. */
 #define DIETCODE_MATH_OF(F, T, I)                                                                \
   static inline T dietcode_next##F(T sum, T x, float c) { return dietcode_step##F(sum, x, DIETCODE_ALL(T, c)); } \
   static inline T dietcode_times##F(T x, float a, float c) {                                     \
@@ -266,7 +267,7 @@ DIETCODE_SCALE(_f32x16, dietcode_f32x16, dietcode_s32x16)
     return DIETCODE_WHERE(F, dietcode_size##F(x) < 0x1p-25f, x, log);                            \
   }                                                                                              \
   static inline T dietcode_erf##F(T x) {                                                         \
-    const T size = dietcode_most##F(dietcode_size##F(x), 3.93f), square = size * size, y = size - 2.5f; \
+    const T size = dietcode_most##F(dietcode_size##F(x), 3.9f), square = size * size, y = size - 2.5f; \
     T p = dietcode_times##F(square, 0x1.1f8f7ep-14f, -0x1.931c10p-11f);                          \
     p = dietcode_next##F(p, square, 0x1.517982p-8f);                                             \
     p = dietcode_next##F(p, square, -0x1.b79e30p-6f);                                            \

@@ -217,4 +217,29 @@ mod tests {
         assert_eq!(order(Cache::Warm), [1, 2].map(|rows| kernel(rows).name()));
         assert_eq!(order(Cache::Cold), [2, 4, 1].map(|rows| kernel(rows).name()));
     }
+
+    /// What a compiler was given too little time for may be tried by the next run; what failed otherwise is not.
+    #[test]
+    fn what_took_too_long_to_compile_is_tried_again_by_a_later_run() {
+        let device: &dyn Device = &SimulatedDevice::new(dense(96, 64), target(), Box::new(|_, _, _| Ok(1.0)));
+        let begin = |database| Journal::begin(database, device, Identity { seed: 0, space_hash: String::new() });
+        let mut journal = begin(Database::in_memory());
+        let kernel = |rows: i64| {
+            let tile = [("i".to_owned(), rows), ("j".to_owned(), 16)].into();
+            let tiled = Tiled { vector: Some("j".to_owned()), register_tile: tile, ..Tiled::default() };
+            tiled.micro_kernel(device.program(), device.cpu().unwrap()).unwrap().0
+        };
+        let [slow, refused] = [(1, [1; 32]), (2, [2; 32])];
+        for ((rows, structure), failure) in [
+            (slow, Failure::CompileTimeout { seconds: 30.0 }),
+            (refused, Failure::Compile { message: "no".to_owned() }),
+        ] {
+            let (workload, target) = (journal.workload.clone(), journal.target.clone());
+            let record = Record::new(workload, target, kernel(rows), Outcome::Failed(failure));
+            journal.database.append(&Record { structure: Some(structure), ..record }).unwrap();
+        }
+        assert_eq!(journal.failed(), (HashSet::new(), HashSet::new()), "they are of this run");
+        let journal = begin(journal.database);
+        assert_eq!(journal.failed(), (HashSet::from([&*kernel(refused.0).name()]), HashSet::from([refused.1])));
+    }
 }

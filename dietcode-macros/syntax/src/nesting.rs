@@ -21,7 +21,8 @@ pub(crate) fn check(tokens: TokenStream) -> Result<(), Errors> {
     levels(tokens, 0)
 }
 
-/// Of a file with something that is nested too deep, the tokens without it, where it stands in braces and has neither kernels nor modules.
+/// Of a file with something that is nested too deep, the tokens without it: what stands in braces and has neither kernels nor modules, and
+/// constants and types.
 ///
 /// # Errors
 /// As [`check`], if the rest is too deep.
@@ -47,7 +48,7 @@ fn kept(tokens: TokenStream, around: usize) -> Result<TokenStream, Errors> {
     let mut statement = Statement::default();
     // Whether an attribute before says that a kernel follows.
     let mut is_kernel = false;
-    let mut keep = |token: TokenTree| {
+    let mut keep = |statement: &mut Statement, token: TokenTree| {
         let depth = statement.level(&token, around)?;
         let TokenTree::Group(group) = &token else { return Ok(token) };
         let (is_block, declares) = (group.delimiter() == Delimiter::Brace, declares(group.stream()));
@@ -62,7 +63,52 @@ fn kept(tokens: TokenStream, around: usize) -> Result<TokenStream, Errors> {
         with.set_span(group.span());
         Ok(with.into())
     };
-    tokens.into_iter().map(&mut keep).collect()
+    let mut kept: Vec<TokenTree> = Vec::new();
+    // Where the item begins that a token belongs to.
+    let mut item = 0;
+    let mut tokens = tokens.into_iter();
+    while let Some(token) = tokens.next() {
+        match keep(&mut statement, token.clone()) {
+            Ok(token) => {
+                kept.push(token);
+                if kept.last().is_some_and(ends_item) {
+                    item = kept.len();
+                }
+            }
+            Err(errors) => {
+                let own = kept.split_off(item);
+                let is_constant = is_constant(&own);
+                let (mut left_out, mut last) = (own, Some(token));
+                while let Some(token) = last {
+                    last = if is_punct(&token, ';') { None } else { tokens.next() };
+                    left_out.push(token);
+                }
+                if !is_constant || declares(left_out.into_iter().collect()) {
+                    return Err(errors);
+                }
+                statement = Statement::default();
+            }
+        }
+    }
+    Ok(kept.into_iter().collect())
+}
+
+/// Whether an item or statement ends with a token.
+fn ends_item(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace) || is_punct(token, ';')
+}
+
+/// Whether these are the first tokens of a constant, a static or a name of a type, which ends with a semicolon.
+fn is_constant(tokens: &[TokenTree]) -> bool {
+    let is_group = |token: &&TokenTree| matches!(token, TokenTree::Group(_));
+    let is_before = |token: &&TokenTree| is_group(token) || is_punct(token, '#') || is(token, &["pub"]);
+    let mut words = tokens.iter().skip_while(is_before);
+    let begins = words.next().is_some_and(|word| is(word, &["const", "static", "type"]));
+    begins && !words.next().is_some_and(|word| is(word, &["async", "extern", "fn", "unsafe"]))
+}
+
+fn is_punct(token: &TokenTree, of: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == of)
 }
 
 /// Whether a build script looks for something in these tokens.

@@ -14,7 +14,8 @@ use crate::common::instance::Instance;
 
 /// Other operators than sums, in the forms that a nest may have them; sums over everything, of one element and of none; nests without
 /// loops, with loops of one iteration, with constant extents only; windows, mirrored reads, sums that start with something, conditions,
-/// half types, a tensor that is both factors, names that rules give themselves; and a product over eight spatial axes.
+/// half types, a tensor that is both factors, names that rules give themselves; a product over eight spatial axes; strides in two tensors, terms
+/// that no zero makes neutral, integers, bytes and doubles, and outputs that are read before they are written.
 const SOURCE: &str = include_str!("odd.txt");
 
 /// Whether the product of the extents is large, so that each must be short: grids have an end, and a reference takes its time.

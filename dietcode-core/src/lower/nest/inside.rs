@@ -48,7 +48,8 @@ impl Inside {
     /// Of a schedule whose guards are these. None: all tiles have one body.
     ///
     /// # Errors
-    /// A loop that is partitioned is not one over blocks, or no last iteration says whether a tile lies inside.
+    /// A loop that is partitioned is not one over blocks, the tile stands outside of loops over threads, or no last iteration says whether a
+    /// tile lies inside.
     pub(in crate::lower) fn of(schedule: &Schedule, guards: &[Guard]) -> Result<Option<Inside>> {
         let partitioned = schedule.partitions.iter().filter(|(_, parts)| *parts > 0);
         let partitioned: Vec<&Name> = partitioned.map(|(name, _)| name).collect();
@@ -66,6 +67,12 @@ impl Inside {
         let piece = schedule.stream().and_then(|stream| stream.innermost(stream.tiles().0));
         let is_around = |l: &Loop| l.is_bound() || piece == Some(&l.name);
         let depth = schedule.loops.iter().rposition(is_around).map_or(0, |at| at + 1);
+        if schedule.block.reduction.is_some() && schedule.tile_depth() < depth {
+            return Err(refuse(format!(
+                "the tile stands outside of `{}`, in which its bodies would stand; place the tile inside of it",
+                schedule.loops[depth - 1].name
+            )));
+        }
         let place = Place { schedule, depth };
         let last = |guard: &Guard| {
             let last = place.last(&guard.value).filter(|_| place.is_fixed(&guard.extent));

@@ -243,14 +243,23 @@ pub(super) fn run(
         entries[at].sample(&mut turns, calls[at], eviction.as_ref(), is_warm)
     })?;
     if let ([entry], [samples], None) = (entries, &mut all[..], &eviction) {
-        let until = Instant::now() + STEADY;
         entry.patience = entry.patience.min(STEADY);
-        while are_apart(samples) && Instant::now() < until {
-            let Some(seconds) = entry.sample(&mut turns, calls[0], None, is_alone)? else { break };
-            samples.push(seconds);
-        }
+        steady(samples, Instant::now() + STEADY, || entry.sample(&mut turns, calls[0], None, is_alone))?;
     }
     Ok(all)
+}
+
+/// Adds samples to those that are few and far apart, until there are enough, one is none, or the time is over.
+fn steady<E>(
+    samples: &mut Vec<f64>,
+    until: Instant,
+    mut sample: impl FnMut() -> Result<Option<f64>, E>,
+) -> Result<(), E> {
+    while are_apart(samples) && Instant::now() < until {
+        let Some(seconds) = sample()? else { break };
+        samples.push(seconds);
+    }
+    Ok(())
 }
 
 /// Whether samples are few, and too far apart for their median to say much.
@@ -291,5 +300,22 @@ mod tests {
         assert!(!are_apart(&[]) && !are_apart(&[2.0]) && !are_apart(&[2.0, 2.4]));
         assert!(are_apart(&[2.0, 2.6]) && are_apart(&[7.0, 1.0, 1.0, 1.0]));
         assert!(!are_apart(&[[1.0, 7.0]; 4].concat()), "as many as are taken for that");
+    }
+
+    #[test]
+    fn few_samples_that_differ_have_more_behind_them() {
+        let later = Instant::now() + Duration::from_secs(3600);
+        let taken = |mut samples: Vec<f64>, until, mut more: Vec<Result<Option<f64>, &'static str>>| {
+            let end = steady(&mut samples, until, || more.pop().expect("as many as are asked for"));
+            (samples, end, more.len())
+        };
+        let (apart, enough) = (vec![2.0, 7.0], [Ok(Some(3.0)); 7].to_vec());
+        let eight = [vec![2.0, 7.0], vec![3.0; 6]].concat();
+        assert_eq!(taken(apart.clone(), later, enough.clone()), (eight, Ok(()), 1), "as many as are enough");
+        assert_eq!(taken(vec![2.0, 2.4], later, enough.clone()), (vec![2.0, 2.4], Ok(()), 7), "they are near");
+        assert_eq!(taken(apart.clone(), Instant::now(), enough), (apart.clone(), Ok(()), 7), "the time is over");
+        let one_is_clean = vec![Ok(Some(9.0)), Ok(None), Ok(Some(3.0))];
+        assert_eq!(taken(apart.clone(), later, one_is_clean), (vec![2.0, 7.0, 3.0], Ok(()), 1), "nobody is disturbed");
+        assert_eq!(taken(apart.clone(), later, vec![Err("hung")]), (apart, Err("hung"), 0));
     }
 }

@@ -179,7 +179,10 @@ fn functions_without_a_kernel_may_be_as_long_and_deep_as_they_are() {
     let calls = format!("impl A {{ fn calls() -> u32 {{ 1{} }} }}", calls.repeat(20_000));
     let choices = format!("mod m {{ fn choices() -> u32 {{ {} {{ 1 }} }} }}", choices.repeat(3_000));
     let table = format!("fn table() {{ {}a{} }}", table.repeat(20_000), "))".repeat(20_000));
-    for long in [&sum, &calls, &choices, &table] {
+    let flags = format!("#[allow(unused)] pub(crate) const FLAGS: u32 = 1{};", " | 2".repeat(20_000));
+    let value = format!("static VALUE: u8 = {}1{};", "(".repeat(20_000), ")".repeat(20_000));
+    let named = format!("type Named = {}u8{};", "A<".repeat(20_000), ">".repeat(20_000));
+    for long in [&sum, &calls, &choices, &table, &flags, &value, &named] {
         for source in [
             format!("{long}\n{kernel}"),
             format!("{kernel} {long}"),
@@ -194,7 +197,13 @@ fn functions_without_a_kernel_may_be_as_long_and_deep_as_they_are() {
     }
     let line = |source: String| stack::run(move || assert_eq!(scan(&source).expect("it is Rust")[0].line, 3));
     line(format!("\n{sum}\n{kernel}"));
-    // A kernel's own nest is never left out.
+    line(format!("{flags}\n{value}\n{kernel}"));
+    // What a build script looks for, and a kernel's own nest, are never left out.
+    for (open, close) in [("const A: u8 = {", "};"), ("const fn f() -> u8 {", "}")] {
+        let source = format!("{open} {kernel} 1{} {close}", " + 1".repeat(20_000));
+        let errors = scan(&source).expect_err("it is too deep").to_string();
+        assert!(errors.contains("this is nested deeper than 192 levels; split it"), "{errors}");
+    }
     let deep = kernel.replace("x[i];", &format!("x[i]{};", " + x[i]".repeat(2_500)));
     let errors = scan(&format!("mod m {{ {deep} {sum} }}")).expect_err("it is too deep").to_string();
     assert!(errors.contains("this is nested deeper than 192 levels; split it"), "{errors}");

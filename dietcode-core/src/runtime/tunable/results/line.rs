@@ -2,6 +2,7 @@
 //! joined with another one is found by it, so that no result is taken for that of another key.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -12,8 +13,10 @@ use super::sentence;
 use crate::cpu_features;
 use crate::hash::hash_of;
 
-/// The version of the form of a line.
-const FORMAT: u32 = 1;
+/// The newest form of a line, and those that are read: a line has the oldest that says what it tells, so that versions which know no newer
+/// one read it.
+const FORMAT: u32 = 2;
+const FORMATS: RangeInclusive<u32> = 1..=FORMAT;
 
 /// What stands between a line's members and its hash.
 const BEFORE_HASH: &str = ",\"hash\":\"";
@@ -53,6 +56,16 @@ pub(super) enum Found {
     Untuned { calls: u64 },
 }
 
+impl Found {
+    /// The oldest form of a line that says it: since 2, figures have a rotation.
+    fn format(&self) -> u32 {
+        match self {
+            Found::Fastest { rotation: 1.., .. } => 2,
+            Found::Fastest { .. } | Found::Ended { .. } | Found::Untuned { .. } => 1,
+        }
+    }
+}
+
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
@@ -67,7 +80,7 @@ impl Line {
     /// What was found here and now.
     pub(super) fn new(subject: &Subject<'_>, found: Found) -> Line {
         Line {
-            format: FORMAT,
+            format: found.format(),
             library: env!("CARGO_PKG_VERSION").to_owned(),
             cpu: this_cpu().to_owned(),
             op: subject.op.to_owned(),
@@ -99,7 +112,7 @@ impl Line {
     pub(super) fn whole(text: &[u8]) -> Result<Line, String> {
         let damaged = || "it is damaged".to_owned();
         let (format, object) = object(text).ok_or_else(damaged)?;
-        if format != FORMAT {
+        if !FORMATS.contains(&format) {
             return Err(sentence("format", "", &format.to_string(), &FORMAT.to_string()));
         }
         let line: Line = serde_json::from_str(&object).map_err(|_| damaged())?;
@@ -113,7 +126,7 @@ impl Line {
     /// Whether a line was written whole by a version with another format.
     #[cfg(feature = "compiler")]
     pub(super) fn has_other_format(text: &[u8]) -> bool {
-        object(text).is_some_and(|(format, _)| format != FORMAT)
+        object(text).is_some_and(|(format, _)| !FORMATS.contains(&format))
     }
 
     /// Whether a later line, of the same operation and key, tells the same, or more.
@@ -217,6 +230,8 @@ mod tests {
         let text = rotated.to_text();
         assert!(text.contains("\"rotation\":67108864"), "{text}");
         assert_eq!(Line::read(text.trim_end().as_bytes()), Ok(rotated));
+        // Who knows no rotation reads the one, and is told that the other has a newer form.
+        assert!(fastest(1e-6).to_text().contains("\"format\":1,") && text.contains("\"format\":2,"), "{text}");
     }
 
     #[test]
@@ -251,7 +266,8 @@ mod tests {
             assert!(text.contains(from), "{from} in {text}");
             Line::read(&forged(&text.replace(from, to))).unwrap_err()
         };
-        assert_eq!(read("\"format\":1", "\"format\":2,\"new\":[]"), "format `2`, not `1`");
+        assert_eq!(read("\"format\":1", "\"format\":3,\"new\":[]"), "format `3`, not `2`");
+        assert_eq!(read("\"format\":1", "\"format\":0"), "format `0`, not `2`");
         let (cpu, version) = (this_cpu(), env!("CARGO_PKG_VERSION"));
         assert_eq!(read(version, "9.9.9"), format!("version dietcode `9.9.9`, not `{version}`"));
         let cpu_text = serde_json::to_string(cpu).unwrap();
