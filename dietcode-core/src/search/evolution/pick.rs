@@ -144,8 +144,8 @@ mod tests {
         let axes = vec![Axis { name: "i".into(), factors: vec![factor] }];
         let mut trace = Trace { instructions: vec![Instruction::SampleTiles(axes)].into(), ..Trace::default() };
         trace.decisions.insert("i_register".into(), tile);
-        let features = Vec::new();
-        Member { trace, hash: [0; 32], made: Made::Drawn, expected: row.to_vec(), features }
+        let (predicted, features) = (Vec::new(), Vec::new());
+        Member { trace, hash: [0; 32], made: Made::Drawn, predicted, expected: row.to_vec(), features }
     }
 
     fn selected(rows: &[[f64; 2]], want: usize, random: usize) -> Vec<usize> {
