@@ -13,6 +13,7 @@
 //!
 //! Source: `EvolutionarySearch` of TVM's MetaSchedule (`src/meta_schedule/search_strategy/evolutionary_search.cc`), with a
 //! fitness over the instances of a dynamic shape (DietCode, MLSys 2022).
+mod code;
 mod objective;
 mod pick;
 mod population;
@@ -31,8 +32,9 @@ use self::population::{Hash, Member, Population, distinct};
 use self::scale::LEAST_ERROR;
 use crate::Result;
 use crate::config::Evolution;
+use crate::schedule::Trace;
 use crate::search::{Made, Proposal};
-use crate::sketch::{Lowered, Sampler};
+use crate::sketch::{Lowered, MicroKernel, Sampler, Space};
 
 pub use self::objective::Objective;
 pub use self::population::{Guidance, Known};
@@ -128,7 +130,12 @@ impl Evolution {
         let all: Vec<Member> = left.map(|member| member.on(&population.scale, &[])).collect();
         let random = (want as f64 * self.epsilon).round() as usize;
         let goal = goal(&population, population.scale.error, &known, &all);
-        let selected = pick::pick(&all, &goal, want, (templates, random), &mut population.rng(PICKS, 0));
+        // A GPU's code has constants, and lowering may refuse that sizes are open.
+        let Space { program, bounds, .. } = by.space;
+        let parametric = |of: &Lowered| MicroKernel::of(of).parametric(program, &bounds.target);
+        let is_open = |trace: &Trace| by.space.apply(trace).and_then(|of| parametric(&of)).is_ok_and(|of| of.is_some());
+        let mut rng = population.rng(PICKS, 0);
+        let selected = pick::pick(&all, &goal, Some(&is_open), want, (templates, random), &mut rng);
         let propose = |at: usize| all[at].proposal(by.space);
         by.cores.each(selected, by.stop, propose).into_iter().collect()
     }

@@ -8,10 +8,9 @@ use super::*;
 use crate::cost_model::{Analytic, CostModel, Random};
 use crate::machine::Target;
 use crate::measure::Cores;
-use crate::schedule::Trace;
 use crate::search::testing::{dense, target};
 use crate::sketch::rules::CustomRules;
-use crate::sketch::{Mutator, Space, Tiled};
+use crate::sketch::{Mutator, Tiled};
 
 fn space() -> Space {
     Space::generate(&dense(2304, 768), target(), &[vec![80], vec![2048]], &CustomRules::default()).unwrap()
