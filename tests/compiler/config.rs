@@ -37,7 +37,7 @@ pub(crate) const FULL: &str = r#"{
     }
   },
   "search": { "seconds": 1.5, "trials": 20, "seed": 7, "threads": [1, 2, 0], "tolerance": 0, "micro_kernels": 3,
-    "strategy": "random", "evolution": { "population": 256, "mutation": 0.5, "mutators": { "split_k": 0.5, "unroll": 0 } }, "scheduler": { "beta": 1.5, "window": 5 },
+    "strategy": "random", "evolution": { "population": 128, "mutation": 0.5, "mutators": { "split_k": 0.5, "unroll": 0 } }, "scheduler": { "beta": 1.5, "window": 5 },
     "rules": { "dense": "by_hand" },
     "model": "random", "weight": 2.5, "tf32": true, "structure": "SSRRS", "cache": "cold" }
 }

@@ -4,7 +4,8 @@ use super::reader::Node;
 use crate::Result;
 use crate::sketch::{Mutator, Mutators};
 
-/// How an evolution goes; the defaults are those of TVM's MetaSchedule (`EvolutionarySearch`).
+/// How an evolution goes; the defaults are those of TVM's MetaSchedule (`EvolutionarySearch`), but for fewer candidates of fewer generations:
+/// trials take a tenth of a second here, and proposing them shall not take as long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evolution {
     /// Candidates of a generation.
@@ -28,9 +29,9 @@ pub struct Evolution {
 impl Default for Evolution {
     fn default() -> Evolution {
         Evolution {
-            population: 512,
+            population: 256,
             from_database: 0.2,
-            generations: 4,
+            generations: 3,
             mutation: 0.85,
             mutators: Mutators::default(),
             retries: 10,

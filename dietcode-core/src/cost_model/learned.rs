@@ -19,7 +19,6 @@
 use std::collections::BTreeMap;
 
 use dietcode_syntax::KernelDef;
-use rayon::prelude::*;
 
 use super::pack_sum::Pack;
 use super::trees::{Growing, Trees};
@@ -177,7 +176,7 @@ impl CostModel for Learned {
             };
             row.iter().zip(&flops).map(expected).collect()
         };
-        candidates.par_iter().zip(analytic).map(row).collect()
+        candidates.iter().zip(analytic).map(row).collect()
     }
 
     fn learns(&self) -> bool {

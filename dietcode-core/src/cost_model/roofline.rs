@@ -1,7 +1,6 @@
 //! The analytic model, which needs no measurement: f_MK from a roofline, f_occupancy and f_padding from the shape.
 
 use dietcode_syntax::KernelDef;
-use rayon::prelude::*;
 
 use super::{CostModel, cpu, cuda};
 use crate::instance::Instance;
@@ -28,7 +27,7 @@ impl CostModel for Analytic {
             let seconds = self.seconds(def, candidate, instances, units);
             seconds.iter().zip(&flops).map(|(seconds, flops)| flops * 1e-9 / seconds).collect()
         };
-        candidates.par_iter().map(row).collect()
+        candidates.iter().map(row).collect()
     }
 }
 

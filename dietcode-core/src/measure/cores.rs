@@ -12,7 +12,8 @@
 //! The cores are those that the process may use: `taskset` gives two searches on one machine cores of their own.
 
 use std::collections::BTreeSet;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::doing::doing;
 use crate::parallel::lock;
@@ -30,15 +31,28 @@ pub struct Cores {
 struct State {
     /// So many, the first ones, belong to a measurement or are about to.
     reserved: usize,
-    /// Whether a compiler runs there.
-    compiling: Vec<bool>,
+    /// Whether a compiler runs there, or what else is computed.
+    taken: Vec<bool>,
+    /// How many compilers wait for each.
+    waiting: Vec<usize>,
+}
+
+impl State {
+    fn of(count: usize) -> State {
+        State { reserved: 0, taken: vec![false; count], waiting: vec![0; count] }
+    }
+
+    /// Whether neither a measurement nor anything else has a core.
+    fn is_free(&self, core: usize) -> bool {
+        core >= self.reserved && !self.taken[core]
+    }
 }
 
 /// Cores that belong to a measurement until this is dropped.
 #[derive(Debug)]
 pub struct Reserved<'a>(&'a Cores);
 
-/// A core that a compiler has until this is dropped, also by a panic.
+/// A core that some work has until this is dropped, also by a panic.
 struct Taken<'a> {
     cores: &'a Cores,
     core: usize,
@@ -48,8 +62,15 @@ impl Cores {
     /// Those that this process may use; at least one.
     pub fn of_process() -> Cores {
         let ids = affinity::allowed();
-        let state = Mutex::new(State { reserved: 0, compiling: vec![false; ids.len()] });
+        let state = Mutex::new(State::of(ids.len()));
         Cores { ids, state, changed: Condvar::new() }
+    }
+
+    /// So many of no machine: all are the first one.
+    #[cfg(test)]
+    pub(crate) fn several(count: usize) -> Cores {
+        let state = Mutex::new(State::of(count));
+        Cores { ids: vec![affinity::allowed()[0]; count], state, changed: Condvar::new() }
     }
 
     /// How many there are.
@@ -77,16 +98,54 @@ impl Cores {
         let mut state = lock(&self.state);
         state.reserved = n.clamp(1, self.ids.len());
         let _doing = doing("waiting for the compilers to leave the cores of a measurement");
-        drop(self.changed.wait_while(state, |state| state.compiling[..state.reserved].contains(&true)));
+        drop(self.changed.wait_while(state, |state| state.taken[..state.reserved].contains(&true)));
         Reserved(self)
     }
 
     /// Does some work of a compiler on a core (its position), as soon as neither a measurement nor another compiler has it.
     pub(super) fn compile<T>(&self, core: usize, work: impl FnOnce() -> T) -> T {
-        let free = self.changed.wait_while(lock(&self.state), |state| core < state.reserved || state.compiling[core]);
-        free.unwrap_or_else(PoisonError::into_inner).compiling[core] = true;
-        let _taken = Taken { cores: self, core };
+        let mut state = lock(&self.state);
+        state.waiting[core] += 1;
+        let mut state = self.wait(state, |state| state.is_free(core));
+        state.waiting[core] -= 1;
+        let _taken = self.take(state, core);
         work()
+    }
+
+    /// Does some work on each of many items, on all cores, as long as neither a measurement nor a compiler wants them: what is under way
+    /// there is waited for, so that it should be short. Nothing is begun once `stop` is set. The results, in the order of the items.
+    pub fn each<T: Send, R: Send>(&self, items: Vec<T>, stop: &AtomicBool, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+        let items = Mutex::new(items.into_iter().enumerate());
+        let results = Mutex::new(Vec::new());
+        let next = |core: usize| {
+            let free = |state: &State| state.is_free(core) && state.waiting[core] == 0;
+            let _taken = self.take(self.wait(lock(&self.state), free), core);
+            let (at, item) = lock(&items).next().filter(|_| !stop.load(Ordering::Relaxed))?;
+            let result = work(item);
+            lock(&results).push((at, result));
+            Some(())
+        };
+        std::thread::scope(|scope| {
+            for core in 0..self.count() {
+                let next = &next;
+                scope.spawn(move || {
+                    self.settle_on(core);
+                    while next(core).is_some() {}
+                });
+            }
+        });
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.sort_by_key(|(at, _)| *at);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, until: impl Fn(&State) -> bool) -> MutexGuard<'a, State> {
+        self.changed.wait_while(state, |state| !until(state)).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, mut state: MutexGuard<'_, State>, core: usize) -> Taken<'_> {
+        state.taken[core] = true;
+        Taken { cores: self, core }
     }
 
     /// Keeps the calling thread, and the processes that it starts from now on, on a core (its position).
@@ -104,7 +163,7 @@ impl Drop for Reserved<'_> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        lock(&self.cores.state).compiling[self.core] = false;
+        lock(&self.cores.state).taken[self.core] = false;
         self.cores.changed.notify_all();
     }
 }
@@ -116,14 +175,9 @@ mod tests {
 
     use super::*;
 
-    fn cores(n: usize) -> Cores {
-        let state = Mutex::new(State { reserved: 0, compiling: vec![false; n] });
-        Cores { ids: vec![affinity::allowed()[0]; n], state, changed: Condvar::new() }
-    }
-
     #[test]
     fn nobody_compiles_on_the_cores_of_a_measurement() {
-        let (cores, begun, stop) = (cores(3), [0; 3].map(AtomicUsize::new), AtomicBool::new(false));
+        let (cores, begun, stop) = (Cores::several(3), [0; 3].map(AtomicUsize::new), AtomicBool::new(false));
         let counts = || begun.each_ref().map(|count| count.load(Ordering::Relaxed));
         let go_on = |from: usize| {
             let (before, end) = (counts(), Instant::now() + Duration::from_secs(60));
@@ -164,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_core_has_one_compiler_whoever_asks_for_it() {
-        let (cores, running) = (cores(1), AtomicUsize::new(0));
+        let (cores, running) = (Cores::several(1), AtomicUsize::new(0));
         let alone = std::thread::scope(|scope| {
             let compiling = || {
                 scope.spawn(|| {
@@ -188,15 +242,55 @@ mod tests {
 
     #[test]
     fn a_compiler_that_panics_gives_its_core_back() {
-        let cores = cores(1);
+        let cores = Cores::several(1);
         let work = std::panic::AssertUnwindSafe(|| cores.compile(0, || panic!("out of order")));
         assert!(std::panic::catch_unwind(work).is_err());
         drop(cores.reserve(1));
     }
 
+    /// What else is computed begins on no core of a measurement, and lets compilers that wait have theirs first.
+    #[test]
+    fn what_else_is_computed_takes_what_nobody_wants() {
+        let (cores, stop, is_measuring) = (Cores::several(1), AtomicBool::new(false), AtomicBool::new(true));
+        let seen = Mutex::new(Vec::new());
+        let compute = || {
+            cores.each(vec!["computed"; 2], &stop, |item| lock(&seen).push((item, is_measuring.load(Ordering::SeqCst))))
+        };
+        let alone = cores.reserve(1);
+        std::thread::scope(|scope| {
+            scope.spawn(compute);
+            std::thread::sleep(Duration::from_millis(20));
+            is_measuring.store(false, Ordering::SeqCst);
+            drop(alone);
+        });
+        assert_eq!(std::mem::take(&mut *lock(&seen)), [("computed", false); 2]);
+        std::thread::scope(|scope| {
+            cores.compile(0, || {
+                scope.spawn(|| cores.compile(0, || lock(&seen).push(("compiled", false))));
+                while lock(&cores.state).waiting[0] == 0 {
+                    std::thread::yield_now();
+                }
+                scope.spawn(compute);
+                std::thread::sleep(Duration::from_millis(20));
+            });
+        });
+        assert_eq!(*lock(&seen), [("compiled", false), ("computed", false), ("computed", false)]);
+    }
+
+    #[test]
+    fn nothing_else_is_computed_once_it_is_stopped_and_results_keep_their_order() {
+        let (cores, stop) = (Cores::several(3), AtomicBool::new(false));
+        assert_eq!(cores.each((0..50).collect(), &stop, |n| 2 * n), (0..100).step_by(2).collect::<Vec<i32>>());
+        let until = |last: i32| {
+            Cores::several(1).each((0..50).collect(), &stop, |n| stop.store(n == last, Ordering::SeqCst)).len()
+        };
+        assert_eq!(until(3), 4);
+        assert!(cores.each(vec![0; 9], &stop, |n| n).is_empty());
+    }
+
     #[test]
     fn more_threads_than_cores_are_all_cores() {
-        let cores = cores(2);
+        let cores = Cores::several(2);
         drop(cores.reserve(5));
         assert_eq!((cores.first(5).len(), cores.first(0).len(), cores.count()), (2, 1, 2));
         assert_eq!(cores.apart(5), 1, "both are the same one");

@@ -9,6 +9,9 @@
 //!                                                   threads
 //! ```
 //!
+//! The strategy prepares its next round while the last of one are screened, on cores that nobody else wants. Where several kernels are searched, which
+//! one has the next round follows from what the last one gained, so that each begins with it.
+//!
 //! Everything that is measured goes to the [`Database`] at once, by a [`Journal`], which also answers for a run that is
 //! continued. The first candidates of all are the micro-kernels that run where nothing was tuned.
 mod budget;
@@ -53,7 +56,7 @@ pub use database::{
 };
 pub use defaults::Defaults;
 pub use event::{Event, Phase, Status};
-pub use evolution::{Asked, Known, Objective};
+pub use evolution::{Asked, Generations, Guidance, Known, Objective};
 pub use found::Found;
 pub use journal::{Identity, Journal};
 pub use made::Made;
@@ -91,6 +94,8 @@ pub struct Course {
 ///
 /// Of each kernel: if measuring is not possible at all: no worker, no reference, or a default micro-kernel that fails.
 pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Vec<Result<Found>> {
+    let is_alone = tasks.len() == 1;
+    tasks.iter_mut().for_each(|task| task.tuning.is_alone = is_alone);
     let begun = tasks.iter_mut().map(|task| task.begin(course.trials)).collect();
     let mut left = course.trials;
     let searched = rounds(tasks, begun, course, &mut left);

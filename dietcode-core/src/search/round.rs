@@ -7,6 +7,9 @@
 //!                                                   all numbers of threads
 //! ```
 //!
+//! While the last quarter of a round is measured, the strategy prepares the next one of a kernel that is searched alone, on cores that nobody else
+//! wants.
+//!
 //! Candidates are taken in an order that follows from their proposals, however fast their compilers are: so the same measurements lead to
 //! the same decisions, and a run that is continued takes the way that it took before.
 
@@ -21,6 +24,9 @@ use crate::measure::{Building, Purpose};
 /// Between two of these, screening gives the cores back to the compilers. More would delay the end of a search that is interrupted.
 const BATCH: usize = 8;
 
+/// Of a round this part is left when the next one is prepared.
+const LAST: usize = 4;
+
 /// What is compiled ahead, and who it is of: positions in the round.
 struct Ahead {
     building: Building,
@@ -28,16 +34,24 @@ struct Ahead {
 }
 
 impl Tuning<'_> {
-    /// Tries what was proposed, in order, until the time for rounds is used up.
-    pub(super) fn try_all(&mut self, mut proposals: Vec<Proposal>) -> Result<()> {
+    /// Tries what was proposed, in order, until the time for rounds is used up. If another round follows, `prepare` is called before the last of
+    /// them are measured.
+    pub(super) fn try_all(&mut self, mut proposals: Vec<Proposal>, prepare: &mut dyn FnMut(&Tuning<'_>)) -> Result<()> {
         // The defaults are measured on all instances.
         if self.round > 0 {
-            proposals.iter_mut().for_each(|proposal| proposal.stand_in = self.stand_in(proposal));
+            self.replace(&mut proposals);
         }
+        let all = proposals.len();
+        let last = if self.round > 0 { all - all / LAST } else { 0 };
+        let are_left = self.trials.is_none_or(|trials| self.searched() + all < trials || self.round == 0);
+        let mut prepare = Some(prepare).filter(|_| all > 0 && are_left && self.is_alone);
         let mut ahead = self.compile_ahead(&proposals);
         let mut numbered = proposals.into_iter().enumerate().peekable();
         let first = self.candidates.len();
-        while numbered.peek().is_some() {
+        while let Some((number, _)) = numbered.peek() {
+            if *number >= last {
+                prepare.take().into_iter().for_each(|prepare| prepare(self));
+            }
             if !self.candidates.is_empty() && self.budget.is_over(Part::Rounds) {
                 break;
             }
@@ -54,6 +68,8 @@ impl Tuning<'_> {
         }
         // Nobody waits for what is left of it.
         drop(ahead);
+        let prepare = prepare.filter(|_| !self.budget.is_over(Part::Rounds));
+        prepare.into_iter().for_each(|prepare| prepare(self));
         full::measure(self, &(first..self.candidates.len()).collect::<Vec<_>>())?;
         self.progress(Phase::Rounds, self.searched(), self.trials);
         Ok(())

@@ -27,9 +27,20 @@ impl Task<'_> {
         self.tuning.trials = trials;
         let defaults = self.tuning.defaults.micro_kernels.iter().cloned();
         let defaults = defaults.map(|default| Proposal::of_family(default, &*self.tuning.device));
-        self.tuning.try_all(defaults.collect::<Result<_>>()?)?;
-        self.tuning.journal.sync()?;
+        self.try_all(defaults.collect::<Result<_>>()?)?;
         self.tuning.check_default()
+    }
+
+    /// Tries candidates, while the proposer prepares those of the next round.
+    fn try_all(&mut self, proposals: Vec<Proposal>) -> Result<()> {
+        let Task { tuning, proposer, .. } = self;
+        let tried = tuning.try_all(proposals, &mut |tuning| proposer.prepare(tuning));
+        let preparing = doing(format!("preparing the next candidates for `{}`", tuning.device.def().name));
+        // What is measured behind the last round knows nothing of it.
+        proposer.settle(tried.is_ok() && !tuning.budget.is_over(Part::Rounds));
+        drop(preparing);
+        tried?;
+        tuning.journal.sync()
     }
 
     /// Another round, of as many candidates as are left at the most; how many were tried.
@@ -44,8 +55,7 @@ impl Task<'_> {
         let proposing = doing(format!("proposing candidates for `{}`", self.tuning.device.def().name));
         let proposals = self.proposer.propose(&self.tuning, want)?;
         drop(proposing);
-        self.tuning.try_all(spread(proposals, |proposal| proposal.micro_kernel.trace.register_tile()))?;
-        self.tuning.journal.sync()?;
+        self.try_all(spread(proposals, |proposal| proposal.micro_kernel.trace.register_tile()))?;
         Ok(self.tuning.searched() - before)
     }
 

@@ -37,6 +37,14 @@ impl Propose for Durable {
         assert_eq!(tuning.journal.database.pending(), 0);
         self.0.propose(tuning, want)
     }
+
+    fn prepare(&mut self, tuning: &Tuning<'_>) {
+        self.0.prepare(tuning);
+    }
+
+    fn settle(&mut self, is_wanted: bool) {
+        self.0.settle(is_wanted);
+    }
 }
 
 /// A kernel on a simulated device, with its records: one instance, for which any figures are as good as others.
@@ -428,4 +436,51 @@ fn what_has_no_figure_three_times_is_put_off_until_after_the_rounds() {
     let of_one_thread = seen.borrow()[0];
     full::measure_finalists(&mut task.tuning).unwrap();
     assert_eq!(seen.borrow()[0], of_one_thread, "what has a figure is not measured again");
+}
+
+/// What a search asks of a strategy: each time with how many candidates were tried, or with what was wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Call {
+    Propose(usize),
+    Prepare(usize),
+    Settle(bool),
+}
+
+/// Proposes as another one, and keeps what is asked of it.
+struct Watched(Box<dyn Propose>, Rc<RefCell<Vec<Call>>>);
+
+impl Propose for Watched {
+    fn propose(&mut self, tuning: &Tuning<'_>, want: usize) -> crate::Result<Vec<Proposal>> {
+        self.1.borrow_mut().push(Call::Propose(tuning.candidates.len()));
+        self.0.propose(tuning, want)
+    }
+
+    fn prepare(&mut self, tuning: &Tuning<'_>) {
+        self.1.borrow_mut().push(Call::Prepare(tuning.candidates.len()));
+        self.0.prepare(tuning);
+    }
+
+    fn settle(&mut self, is_wanted: bool) {
+        self.1.borrow_mut().push(Call::Settle(is_wanted));
+        self.0.settle(is_wanted);
+    }
+}
+
+/// The next round is prepared while the last quarter of one is measured, the first one while the default is; none behind the last trial. When
+/// another kernel may be measured, nothing goes on.
+#[test]
+fn a_round_is_prepared_while_the_last_of_the_one_before_are_measured() {
+    let (def, target, stop) = (dense(96, 64), target(), AtomicBool::new(false));
+    let calls = Rc::new(RefCell::new(Vec::new()));
+    let mut task = task(&def, &target, Database::in_memory(), (1e9, &stop), &|_| ());
+    let space = Schedules::generate(&def, target.clone(), &[vec![64]], &CustomRules::default()).unwrap();
+    let settings = Evolution { population: 64, generations: 1, ..Evolution::default() };
+    let evolution = evolved(space, Box::new(Analytic { target }), settings, 3);
+    task.proposer = Box::new(Watched(evolution, Rc::clone(&calls)));
+    task.per_round = 32;
+    let course = Course { trials: Some(40), ..course() };
+    search(std::slice::from_mut(&mut task), &course).swap_remove(0).unwrap();
+    use Call::{Prepare, Propose, Settle};
+    let expected = [Prepare(0), Settle(true), Propose(1), Prepare(25), Settle(true), Propose(33), Settle(true)];
+    assert_eq!(*calls.borrow(), expected);
 }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use dietcode_syntax::KernelDef;
 
 use super::candidate::Modelled;
 use super::database::{Outcome, Shape};
@@ -35,6 +38,8 @@ pub struct Tuning<'a> {
     pub budget: Budget<'a>,
     /// How many trials there can be in all, as far as that is known.
     pub(super) trials: Option<usize>,
+    /// Whether no other kernel is searched beside it: its rounds follow each other.
+    pub(super) is_alone: bool,
     /// What caches hold before each call.
     pub cache: Cache,
     /// What bounds the instances, if it was measured.
@@ -65,6 +70,21 @@ pub struct Tuning<'a> {
     failed: Vec<(String, Failure)>,
 }
 
+/// What a model says of calls at the points.
+struct ModelledPoints<'a> {
+    def: &'a KernelDef,
+    model: &'a Analytic,
+    points: Vec<Vec<i64>>,
+    units: usize,
+}
+
+impl ModelledPoints<'_> {
+    /// How long they take.
+    fn seconds(&self, lowered: &Lowered) -> Vec<f64> {
+        self.model.seconds(self.def, lowered, &self.points, self.units)
+    }
+}
+
 impl<'a> Tuning<'a> {
     /// Before the first round. Measurements have the first cores from now on, and compilers those that are left.
     pub fn new(
@@ -87,6 +107,7 @@ impl<'a> Tuning<'a> {
             threads,
             budget,
             trials: None,
+            is_alone: false,
             cache: Cache::Warm,
             roofline: None,
             journal,
@@ -133,18 +154,31 @@ impl<'a> Tuning<'a> {
 
     /// Seconds that the model expects of a call at the points, at the first number of threads.
     fn at_points(&self, lowered: &Lowered) -> Vec<f64> {
-        let points: Vec<Vec<i64>> = self.points.timed.iter().map(|point| point.shape.clone()).collect();
-        self.model.seconds(self.device.def(), lowered, &points, self.device.units(self.threads[0]))
+        self.modelled_points().seconds(lowered)
     }
 
-    /// What may be screened in place of a proposal: the same with whole tiles at edges, where that takes about as long at the points. What
-    /// edges take on instances, the model knows.
-    pub(super) fn stand_in(&self, proposal: &Proposal) -> Option<StandIn> {
-        let micro_kernel = proposal.micro_kernel.with_whole_edges()?;
-        let lowered = micro_kernel.lowered(self.device.program(), self.device.target()).ok()?;
-        let points = self.at_points(&lowered);
-        let is_near = |(whole, halved): (&f64, f64)| *whole <= halved * NEAR;
-        points.iter().zip(self.at_points(&proposal.lowered)).all(is_near).then_some(StandIn { micro_kernel, points })
+    fn modelled_points(&self) -> ModelledPoints<'_> {
+        ModelledPoints {
+            def: self.device.def(),
+            model: &self.model,
+            points: self.points.timed.iter().map(|point| point.shape.clone()).collect(),
+            units: self.device.units(self.threads[0]),
+        }
+    }
+
+    /// Says what is screened in place of proposals: the same with whole tiles at edges, where that takes about as long at the points. What edges
+    /// take on instances, the model knows.
+    pub(super) fn replace(&self, proposals: &mut [Proposal]) {
+        let (program, target, points) = (self.device.program(), self.device.target(), self.modelled_points());
+        let stand_in = |proposal: &Proposal| {
+            let micro_kernel = proposal.micro_kernel.with_whole_edges()?;
+            let whole = points.seconds(&micro_kernel.lowered(program, target).ok()?);
+            let is_near = |(whole, halved): (&f64, f64)| *whole <= halved * NEAR;
+            let are_near = whole.iter().zip(points.seconds(&proposal.lowered)).all(is_near);
+            are_near.then_some(StandIn { micro_kernel, points: whole })
+        };
+        let replace = |proposal: &mut Proposal| proposal.stand_in = stand_in(proposal);
+        self.device.cores().each(proposals.iter_mut().collect(), &AtomicBool::new(false), replace);
     }
 
     /// Whether a candidate's first figure of the screening is on record of the run and was not replayed yet: it was compiled and passed its

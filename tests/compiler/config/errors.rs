@@ -65,7 +65,7 @@ fn values_of_the_wrong_kind_and_out_of_range() {
         "c.json:28:34: key `search.weight`: found 0, expected a number from 1e-9 to 1e9"
     );
     assert_eq!(
-        error("\"population\": 256", "\"population\": 0"),
+        error("\"population\": 128", "\"population\": 0"),
         "c.json:26:56: key `search.evolution.population`: found 0, expected a whole number from 1 to 65536"
     );
     assert_eq!(

@@ -40,7 +40,7 @@ fn all_keys() {
         micro_kernels: 3,
         strategy: Strategy::Random,
         model: Model::Random,
-        evolution: Evolution { population: 256, mutation: 0.5, mutators, ..Evolution::default() },
+        evolution: Evolution { population: 128, mutation: 0.5, mutators, ..Evolution::default() },
         scheduler: Scheduling { beta: 1.5, window: 5, ..Scheduling::default() },
         weight: 2.5,
         rules: config.search.rules.clone(),

@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Axis, Instruction, Level, Part, Size, Tail, Trace};
+use super::{Axis, Factor, Instruction, Level, Part, Size, Tail, Trace};
 use crate::abi::MOST_PARAMETERS;
 use crate::ir::{ForKind, Name};
 
@@ -84,6 +84,22 @@ impl Trace {
         (!halved.is_empty()).then(|| Trace::new(instructions).with(decisions))
     }
 
+    /// Whether the steps of the innermost sum are so few that code has them as a constant. Of traces of one sketch that are alike in this, the same
+    /// decisions are constants of the code.
+    pub(crate) fn has_few_steps(&self) -> bool {
+        let steps = self.drawn().filter(|factor| factor.level == Level::Steps).last();
+        steps.and_then(|factor| self.decisions.get(&factor.var)).is_some_and(|steps| *steps <= PEELED)
+    }
+
+    /// The factors that sampling instructions declare.
+    fn drawn(&self) -> impl Iterator<Item = &Factor> {
+        let axes = self.instructions.iter().flat_map(|instruction| match instruction {
+            Instruction::SampleTiles(axes) => axes.as_slice(),
+            _ => &[],
+        });
+        axes.flat_map(|axis| &axis.factors)
+    }
+
     /// The drawn factors of clipped splits that nothing else names, with their values, but for a few steps of the innermost sum: as many
     /// as code can take.
     fn free_sizes(&self) -> Vec<(Name, i64)> {
@@ -93,11 +109,7 @@ impl Trace {
             let (clipping, others): (Vec<&Instruction>, Vec<&Instruction>) = naming.partition(|i| clips(i));
             !clipping.is_empty() && others.is_empty()
         };
-        let axes = self.instructions.iter().flat_map(|instruction| match instruction {
-            Instruction::SampleTiles(axes) => axes.as_slice(),
-            _ => &[],
-        });
-        let drawn: Vec<_> = axes.flat_map(|axis| &axis.factors).collect();
+        let drawn: Vec<_> = self.drawn().collect();
         let innermost = drawn.iter().rfind(|factor| factor.level == Level::Steps).map(|factor| &factor.var);
         let free = drawn.iter().map(|factor| &factor.var).filter(|var| is_free(var));
         let valued = free.filter_map(|var| Some((var.clone(), *self.decisions.get(var)?)));

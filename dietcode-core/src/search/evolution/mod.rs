@@ -8,8 +8,12 @@
 //!                   all of them, each structure once, but what was measured ──► picks of the round
 //! ```
 //!
+//! Generations take a few seconds, picks next to nothing: a search has the generations of a round ready when it comes to its picks, which
+//! know all that was measured meanwhile.
+//!
 //! Source: `EvolutionarySearch` of TVM's MetaSchedule (`src/meta_schedule/search_strategy/evolutionary_search.cc`), with a
 //! fitness over the instances of a dynamic shape (DietCode, MLSys 2022).
+mod code;
 mod objective;
 mod pick;
 mod population;
@@ -28,12 +32,12 @@ use self::population::{Hash, Member, Population, distinct};
 use self::scale::LEAST_ERROR;
 use crate::Result;
 use crate::config::Evolution;
-use crate::cost_model::CostModel;
+use crate::schedule::Trace;
 use crate::search::{Made, Proposal};
-use crate::sketch::{Lowered, Sampler, Space};
+use crate::sketch::{Lowered, MicroKernel, Sampler, Space};
 
 pub use self::objective::Objective;
-pub use self::population::Known;
+pub use self::population::{Guidance, Known};
 pub(super) use self::rated::{Measured, Rated};
 
 /// The stages of random choices: the picks, the draws, the templates, which have none, then the generations.
@@ -53,29 +57,43 @@ pub struct Asked {
     pub templates: usize,
 }
 
+/// All candidates of an evolution.
+#[derive(Debug)]
+pub struct Generations {
+    /// Those that were known before.
+    known: Vec<Member>,
+    /// The others, each structure once.
+    raised: Vec<Member>,
+}
+
 impl Evolution {
     /// At most so many candidates as are asked for that are worth measuring, the most promising first; fewer where the space has no more.
     /// `known` are the best that were measured, the best first: they count as they were measured, whatever the model says of them,
-    /// and are parents. What is in `taken` was measured or has failed, and is not returned. The same for a seed on any number of threads.
+    /// and are parents. What is in `taken` was measured or has failed, and is not returned. The same for a seed on any number of cores.
     ///
     /// # Errors
     /// A space in which nothing can be drawn: which limit says so.
-    #[allow(clippy::too_many_arguments, reason = "each is one thing that decides what comes out")]
     pub fn search(
         &self,
-        space: &Space,
-        model: &dyn CostModel,
+        by: Guidance<'_>,
         known: &[Known],
         taken: &HashSet<Hash>,
-        objective: &Objective,
-        Asked { seed, want, templates }: Asked,
+        asked: Asked,
     ) -> Result<Vec<Proposal>> {
-        let sampler = space.sampler()?;
-        let parents = ((self.population as f64 * self.from_database).round() as usize).min(known.len());
-        let (population, known) = Population::new(space, model, objective, seed, &known[..parents]);
+        let generations = self.evolve(by, known, asked.seed)?;
+        self.pick(by, generations, known, taken, asked)
+    }
+
+    /// The generations of a search that knows so much.
+    ///
+    /// # Errors
+    /// As [`Evolution::search`].
+    pub fn evolve(&self, by: Guidance<'_>, known: &[Known], seed: u64) -> Result<Generations> {
+        let sampler = by.space.sampler()?;
+        let (population, known) = Population::new(by, seed, self.parents(known), &[]);
         let mut seen: HashSet<Hash> = known.iter().map(|member| member.hash).collect();
-        let of_families = population.raise(TEMPLATES, space.templates.len(), |at, _| {
-            Some((Made::Template, space.apply(&space.templates[at]).ok()?))
+        let of_families = population.raise(TEMPLATES, by.space.templates.len(), |at, _| {
+            Some((Made::Template, by.space.apply(&by.space.templates[at]).ok()?))
         });
         let mut all = distinct(of_families, &mut seen);
         let drawn = self.drawn(&population, &sampler, self.population.saturating_sub(known.len() + all.len()));
@@ -92,11 +110,39 @@ impl Evolution {
             generation = survivors(generation, &children, &goal, (self.population, self.kept()));
             all.extend(children);
         }
-        all.retain(|member| !taken.contains(&member.hash));
+        Ok(Generations { known, raised: all })
+    }
+
+    /// What is measured of the generations by a search that may have come to know more since they began.
+    ///
+    /// # Errors
+    /// None, unless it could not carry out again what it has carried out.
+    pub fn pick(
+        &self,
+        by: Guidance<'_>,
+        generations: Generations,
+        known: &[Known],
+        taken: &HashSet<Hash>,
+        Asked { seed, want, templates }: Asked,
+    ) -> Result<Vec<Proposal>> {
+        let (population, known) = Population::new(by, seed, self.parents(known), &generations.known);
+        let left = generations.raised.into_iter().filter(|member| !taken.contains(&member.hash));
+        let all: Vec<Member> = left.map(|member| member.on(&population.scale, &[])).collect();
         let random = (want as f64 * self.epsilon).round() as usize;
         let goal = goal(&population, population.scale.error, &known, &all);
-        let selected = pick::pick(&all, &goal, want, (templates, random), &mut population.rng(PICKS, 0));
-        selected.into_iter().map(|at| all[at].proposal(space)).collect()
+        // A GPU's code has constants, and lowering may refuse that sizes are open.
+        let Space { program, bounds, .. } = by.space;
+        let parametric = |of: &Lowered| MicroKernel::of(of).parametric(program, &bounds.target);
+        let is_open = |trace: &Trace| by.space.apply(trace).and_then(|of| parametric(&of)).is_ok_and(|of| of.is_some());
+        let mut rng = population.rng(PICKS, 0);
+        let selected = pick::pick(&all, &goal, Some(&is_open), want, (templates, random), &mut rng);
+        let propose = |at: usize| all[at].proposal(by.space);
+        by.cores.each(selected, by.stop, propose).into_iter().collect()
+    }
+
+    /// As many of the best that were measured as are parents.
+    fn parents<'k>(&self, known: &'k [Known]) -> &'k [Known] {
+        &known[..((self.population as f64 * self.from_database).round() as usize).min(known.len())]
     }
 
     /// How many parents live on among their children: what is not mutated, and at most a half, since what only crosses has to
@@ -109,11 +155,9 @@ impl Evolution {
     ///
     /// # Errors
     /// As [`Evolution::search`].
-    pub fn random(&self, space: &Space, taken: &HashSet<Hash>, seed: u64, want: usize) -> Result<Vec<Proposal>> {
-        let sampler = space.sampler()?;
-        let model = crate::cost_model::Random { seed };
-        let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1 };
-        let (population, _) = Population::new(space, &model, &objective, seed, &[]);
+    pub fn random(&self, by: Guidance<'_>, taken: &HashSet<Hash>, seed: u64, want: usize) -> Result<Vec<Proposal>> {
+        let sampler = by.space.sampler()?;
+        let (population, _) = Population::new(by, seed, &[], &[]);
         let (mut seen, mut found) = (taken.clone(), Vec::new());
         for attempt in 0..self.retries as u64 {
             let left = want.saturating_sub(found.len());
@@ -123,15 +167,15 @@ impl Evolution {
         if found.is_empty() {
             self.lowers(&population, &sampler)?;
         }
-        found.iter().map(|member| member.proposal(space)).collect()
+        found.iter().map(|member| member.proposal(by.space)).collect()
     }
 
     /// Why nothing of a space can be lowered, if that is so: a user's own sketch may be none that holds.
     fn lowers(&self, population: &Population<'_>, sampler: &Sampler<'_>) -> Result<()> {
         let mut rng = population.rng(DRAWS, 0);
-        let mut outcome = population.space.apply(&sampler.sample(&mut rng)).map(drop);
+        let mut outcome = population.by.space.apply(&sampler.sample(&mut rng)).map(drop);
         for _ in 0..self.retries {
-            outcome = outcome.or_else(|_| population.space.apply(&sampler.sample(&mut rng)).map(drop));
+            outcome = outcome.or_else(|_| population.by.space.apply(&sampler.sample(&mut rng)).map(drop));
         }
         outcome
     }
@@ -141,7 +185,7 @@ impl Evolution {
     }
 
     fn draw(&self, population: &Population<'_>, sampler: &Sampler<'_>, rng: &mut StdRng) -> Option<(Made, Lowered)> {
-        let drawn = (0..self.retries).find_map(|_| population.space.apply(&sampler.sample(rng)).ok());
+        let drawn = (0..self.retries).find_map(|_| population.by.space.apply(&sampler.sample(rng)).ok());
         drawn.map(|drawn| (Made::Drawn, drawn))
     }
 
@@ -175,7 +219,7 @@ impl Evolution {
             } else {
                 (Made::Crossover, sampler.crossover(&first.trace, &parent(rng)?.trace, rng)?)
             };
-            let applied = population.space.apply(&child).ok().filter(|applied| !seen.contains(&applied.hash))?;
+            let applied = population.by.space.apply(&child).ok().filter(|applied| !seen.contains(&applied.hash))?;
             Some((made, applied))
         };
         population.raise(stage, self.population, |_, rng| (0..self.retries).find_map(|_| attempt(rng)))
@@ -184,7 +228,7 @@ impl Evolution {
 
 fn goal<'a>(population: &Population<'_>, error: f64, known: &'a [Member], found: &'a [Member]) -> Goal {
     let rows = |members: &'a [Member]| members.iter().map(|member| &*member.expected);
-    Goal::of(population.objective, error, &rows(known), &rows(found))
+    Goal::of(population.by.objective, error, &rows(known), &rows(found))
 }
 
 /// The next generation: the best parents, as many as are kept or as there are too few children for, and the best of the children.

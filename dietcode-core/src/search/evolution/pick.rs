@@ -5,14 +5,18 @@ use std::collections::{BTreeMap, HashSet};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
+use super::code::{Codes, IsOpen, Shared};
 use super::objective::Goal;
 use super::population::Member;
 use crate::ir::Name;
-use crate::schedule::Instruction;
 use crate::search::Made;
 
-/// So many of one register tile are picked before another counts twice as much. Those that share a tile share its compilation, too.
+/// So many of one register tile are picked before another counts twice as much.
 const OF_A_TILE: f64 = 4.0;
+
+/// A candidate with the code of another pick counts so many times as much as one whose code is to be compiled, which takes longer than all that is
+/// measured of it: what is gained in a second counts, not in a trial. What an earlier round has compiled is no better than what it was measured at.
+const IS_COMPILED: f64 = 2.0;
 
 /// Candidates are copies of each other if their features are no farther apart: the root of the sum of the squared differences of their
 /// binary logarithms. Two that are no farther apart differ by 8% in measured speed, in the median of four recorded searches of the dense layer
@@ -31,15 +35,17 @@ const FOR_SKETCHES: f64 = 0.25;
 /// The others are a greedy cover of the instances: each is the one that gains most after those before it. Those of a register tile
 /// that was picked n times count 1 / (1 + n / [`OF_A_TILE`]) of that: most of what a model is wrong about is the code of the tile, which
 /// all of them share, so they would be wrong together. For the same reason copies are capped, and no sketch goes without a pick
-/// as long as there is room for it in its share of a round.
+/// as long as there is room for it in its share of a round. Where candidates share code, if sizes may be left open as `is_open` says, those of a
+/// code that was picked count more.
 pub(super) fn pick(
     members: &[Member],
     goal: &Goal,
+    is_open: Option<&IsOpen<'_>>,
     want: usize,
     (templates, random): (usize, usize),
     rng: &mut StdRng,
 ) -> Vec<usize> {
-    let mut picks = Picks::of(members, goal);
+    let mut picks = Picks::of(members, goal, is_open.map(|is_open| Shared::of(members, is_open)));
     let promising = want.saturating_sub(random);
     while picks.selected.len() < templates.min(promising) && picks.take(|at| members[at].made == Made::Template) {}
     let first = promising - ((want as f64 * FOR_SKETCHES) as usize).min(promising);
@@ -68,8 +74,10 @@ struct Picks<'a> {
     /// Positions, as are those below.
     left: Vec<usize>,
     selected: Vec<usize>,
-    /// The first member with the instructions of each.
+    /// The number of the sketch of each.
     sketches: Vec<usize>,
+    /// What code they share, if they do.
+    code: Option<Shared<'a>>,
     /// The register tile of each, and how many of it are picked.
     tiles: Vec<Tile>,
     of_tile: BTreeMap<Tile, usize>,
@@ -78,23 +86,15 @@ struct Picks<'a> {
 }
 
 impl<'a> Picks<'a> {
-    fn of(members: &'a [Member], goal: &Goal) -> Picks<'a> {
-        let mut known: Vec<(&[Instruction], usize)> = Vec::new();
-        let sketch = |(at, member): (usize, &'a Member)| {
-            let own = &*member.trace.instructions;
-            let same = known.iter().find(|(other, _)| std::ptr::eq(*other, own) || *other == own);
-            let first = same.map_or(at, |(_, first)| *first);
-            if first == at {
-                known.push((own, at));
-            }
-            first
-        };
+    fn of(members: &'a [Member], goal: &Goal, code: Option<Shared<'a>>) -> Picks<'a> {
+        let mut codes = Codes::default();
         Picks {
             members,
             goal: goal.clone(),
             left: (0..members.len()).collect(),
             selected: Vec::new(),
-            sketches: members.iter().enumerate().map(sketch).collect(),
+            sketches: members.iter().map(|member| codes.sketch(&member.trace)).collect(),
+            code,
             tiles: members.iter().map(|member| member.trace.register_tile()).collect(),
             of_tile: BTreeMap::new(),
             copies: vec![0; members.len()],
@@ -105,7 +105,9 @@ impl<'a> Picks<'a> {
     fn take(&mut self, of: impl Fn(usize) -> bool) -> bool {
         let gain = |at: usize| {
             let of_tile = self.of_tile.get(&self.tiles[at]).copied().unwrap_or(0) as f64;
-            self.goal.gain(&self.members[at].expected) / (1.0 + of_tile / OF_A_TILE)
+            let is_compiled = self.code.as_ref().is_some_and(|shared| shared.has(at));
+            let gain = self.goal.gain(&self.members[at].expected) / (1.0 + of_tile / OF_A_TILE);
+            if is_compiled { IS_COMPILED * gain } else { gain }
         };
         let best = |is_capped: bool| {
             let open = self.left.iter().enumerate().filter(|(_, at)| of(**at));
@@ -118,6 +120,7 @@ impl<'a> Picks<'a> {
         let picked = &self.members[at];
         self.goal.take(&picked.expected);
         *self.of_tile.entry(self.tiles[at].clone()).or_default() += 1;
+        self.code.iter_mut().for_each(|shared| shared.pick(at));
         for other in &self.left {
             self.copies[*other] += usize::from(picked.distance(&self.members[*other]) <= NEAR);
         }
@@ -128,10 +131,12 @@ impl<'a> Picks<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use rand::SeedableRng;
 
     use super::*;
-    use crate::schedule::{Axis, Factor, Instruction, Level, Trace};
+    use crate::schedule::{Axis, Factor, Instruction, Level, Part, Size, Tail, Trace};
 
     fn members(rows: &[[f64; 2]]) -> Vec<Member> {
         // Each has a register tile of its own.
@@ -144,8 +149,8 @@ mod tests {
         let axes = vec![Axis { name: "i".into(), factors: vec![factor] }];
         let mut trace = Trace { instructions: vec![Instruction::SampleTiles(axes)].into(), ..Trace::default() };
         trace.decisions.insert("i_register".into(), tile);
-        let features = Vec::new();
-        Member { trace, hash: [0; 32], made: Made::Drawn, expected: row.to_vec(), features }
+        let (predicted, features) = (Vec::new(), Vec::new());
+        Member { trace, hash: [0; 32], made: Made::Drawn, predicted, expected: row.to_vec(), features }
     }
 
     fn selected(rows: &[[f64; 2]], want: usize, random: usize) -> Vec<usize> {
@@ -154,7 +159,7 @@ mod tests {
 
     fn picked(members: &[Member], want: usize, random: usize) -> Vec<usize> {
         let goal = Goal::to_improve_on(&[100.0; 2]);
-        pick(members, &goal, want, (0, random), &mut StdRng::seed_from_u64(1))
+        pick(members, &goal, None, want, (0, random), &mut StdRng::seed_from_u64(1))
     }
 
     #[test]
@@ -217,7 +222,42 @@ mod tests {
         let mut members = members(&(0..40).map(|n| [200.0 - f64::from(n), 100.0]).collect::<Vec<_>>());
         members[30..].iter_mut().for_each(|member| member.made = Made::Template);
         let goal = Goal::to_improve_on(&[100.0; 2]);
-        let picked = pick(&members, &goal, 8, (3, 0), &mut StdRng::seed_from_u64(1));
+        let picked = pick(&members, &goal, None, 8, (3, 0), &mut StdRng::seed_from_u64(1));
         assert_eq!((&picked[..4], picked.len()), (&[30, 31, 32, 0][..], 8));
+    }
+
+    #[test]
+    fn of_candidates_that_promise_alike_those_count_more_that_share_code() {
+        // Register tiles, each with a free size that differs.
+        let factor = |var: &str, level| Factor { var: var.into(), level };
+        let factors = vec![factor("i_block", Level::Block), factor("i_register", Level::Register)];
+        let tiles = Instruction::SampleTiles(vec![Axis { name: "i".into(), factors }]);
+        let split = |parent: &str, size: &str, tail, into: [&str; 2]| Instruction::Split {
+            parent: parent.into(),
+            factor: Size(vec![Part::Var(size.into())]),
+            tail,
+            into: into.map(Into::into),
+        };
+        let instructions: Arc<[Instruction]> = Arc::new([
+            tiles,
+            split("i", "i_register", Tail::Pad, ["i_tiles", "i_1"]),
+            split("i_tiles", "i_block", Tail::Clip, ["i_0", "i_2"]),
+        ]);
+        let of = |tile: i64, block: i64| {
+            let mut member = member(tile, &[100.0, 100.0]);
+            member.trace.instructions = Arc::clone(&instructions);
+            member.trace.decisions.insert("i_block".into(), block);
+            member
+        };
+        let members: Vec<Member> = (0..32).map(|at| of(at % 8, at / 8)).collect();
+        let tiles = |is_open: Option<&IsOpen<'_>>| {
+            let goal = Goal::to_improve_on(&[100.0; 2]);
+            let picks = pick(&members, &goal, is_open, 8, (0, 0), &mut StdRng::seed_from_u64(1));
+            picks.into_iter().map(|at| at % 8).collect::<Vec<usize>>()
+        };
+        let all = |tiles: Vec<usize>| tiles.into_iter().collect::<HashSet<_>>().len() == 8;
+        assert!(all(tiles(None)), "nobody shares code");
+        assert!(all(tiles(Some(&|_: &Trace| false))), "sizes are not left open");
+        assert_eq!(tiles(Some(&|_: &Trace| true)), [0, 0, 0, 0, 1, 1, 1, 1], "of one tile as many as there are");
     }
 }

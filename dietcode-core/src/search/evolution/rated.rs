@@ -1,17 +1,19 @@
 //! Candidates that are all there is, with what a model says of them: what evolution would come to if its generations had gone
 //! through the whole of a small space.
 
+use std::sync::atomic::AtomicBool;
+
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rayon::prelude::*;
 
 use super::objective::{Goal, Objective};
 use super::pick;
-use super::population::{Hash, Member, Population};
+use super::population::{Guidance, Hash, Member, Population};
 use super::scale::Scale;
 use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
+use crate::measure::Cores;
 use crate::schedule::Trace;
 use crate::search::Made;
 use crate::sketch::Space;
@@ -34,14 +36,16 @@ impl Rated {
     /// # Errors
     /// A trace that the space does not carry out: the reason.
     pub fn of(space: &Space, model: &dyn CostModel, objective: &Objective, traces: &[&Trace]) -> Result<Rated> {
-        let (population, _) = Population::new(space, model, objective, 0, &[]);
+        let (cores, stop) = (Cores::of_process(), AtomicBool::new(false));
+        let (population, _) =
+            Population::new(Guidance { space, model, objective, cores: &cores, stop: &stop }, 0, &[], &[]);
         let batch = |traces: &[&Trace]| {
             let applied =
                 traces.iter().map(|trace| Ok((Made::Recorded, space.apply(trace)?))).collect::<Result<Vec<_>>>()?;
             Ok(population.members(&applied))
         };
-        let members = traces.par_chunks(BATCH).map(batch).collect::<Result<Vec<Vec<Member>>>>()?;
-        Ok(Rated { members: members.concat() })
+        let members = cores.each(traces.chunks(BATCH).collect(), &stop, batch);
+        Ok(Rated { members: members.into_iter().collect::<Result<Vec<Vec<Member>>>>()?.concat() })
     }
 
     /// The structure of a candidate.
@@ -61,20 +65,17 @@ impl Evolution {
         seed: u64,
         want: usize,
     ) -> Vec<usize> {
-        let predicted: Vec<Vec<f64>> = known.iter().map(|(at, _)| rated.members[*at].expected.clone()).collect();
+        let of = |at: usize| rated.members[at].clone();
+        let predicted: Vec<&[f64]> = known.iter().map(|(at, _)| &*rated.members[*at].predicted).collect();
         let measured: Vec<&[Option<f64>]> = known.iter().map(|(_, gflops)| &**gflops).collect();
         let scale = Scale::of(&predicted, &measured, objective.instances.len());
-        let known: Vec<Vec<f64>> =
-            predicted.iter().zip(&measured).map(|(predicted, measured)| scale.expected(predicted, measured)).collect();
-        let scaled = |at: &usize| {
-            let member = &rated.members[*at];
-            Member { expected: scale.expected(&member.expected, &[]), ..member.clone() }
-        };
+        let known: Vec<Member> = known.iter().map(|(at, gflops)| of(*at).on(&scale, gflops)).collect();
+        let scaled = |at: &usize| of(*at).on(&scale, &[]);
         let members: Vec<Member> = left.iter().map(scaled).collect();
         let found = members.iter().map(|member| &*member.expected);
-        let goal = Goal::of(objective, scale.error, &known.iter().map(Vec::as_slice), &found);
+        let goal = Goal::of(objective, scale.error, &known.iter().map(|member| &*member.expected), &found);
         let random = (want as f64 * self.epsilon).round() as usize;
-        let selected = pick::pick(&members, &goal, want, (0, random), &mut StdRng::seed_from_u64(seed));
+        let selected = pick::pick(&members, &goal, None, want, (0, random), &mut StdRng::seed_from_u64(seed));
         selected.into_iter().map(|at| left[at]).collect()
     }
 }

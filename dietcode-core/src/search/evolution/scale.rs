@@ -5,6 +5,7 @@
 //! each instance, was taken out. What is left is how far the model is off.
 
 use crate::paired::median;
+
 /// By how much a model is off, as far as was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
@@ -22,7 +23,7 @@ const FEWEST: usize = 8;
 
 impl Scale {
     /// Of rows of candidates over instances: what the model says, and what was measured.
-    pub(super) fn of(predicted: &[Vec<f64>], measured: &[&[Option<f64>]], instances: usize) -> Scale {
+    pub(super) fn of(predicted: &[&[f64]], measured: &[&[Option<f64>]], instances: usize) -> Scale {
         let ratios = |at: usize| -> Vec<f64> {
             let pairs = predicted.iter().zip(measured).filter_map(|(row, seen)| Some((row[at], seen[at]?)));
             pairs.filter(|(predicted, seen)| *predicted > 0.0 && *seen > 0.0).map(|(p, seen)| (seen / p).ln()).collect()
@@ -58,6 +59,7 @@ mod tests {
         let predicted: Vec<Vec<f64>> = (1..=9).map(|n| vec![f64::from(n), 10.0]).collect();
         let measured: Vec<[Option<f64>; 2]> = (1..=9).map(|n| [Some(3.0 * f64::from(n)), None]).collect();
         let rows: Vec<&[Option<f64>]> = measured.iter().map(|row| &row[..]).collect();
+        let predicted: Vec<&[f64]> = predicted.iter().map(Vec::as_slice).collect();
         let scale = Scale::of(&predicted, &rows, 2);
         assert_eq!(scale.error, LEAST_ERROR);
         let close = |found: Vec<f64>, expected: [f64; 2]| found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9);
@@ -71,6 +73,7 @@ mod tests {
         // Half is twice as fast as the model says, half is half as fast.
         let measured: Vec<[Option<f64>; 1]> = (0..12).map(|n| [Some(if n % 2 == 0 { 20.0 } else { 5.0 })]).collect();
         let rows: Vec<&[Option<f64>]> = measured.iter().map(|row| &row[..]).collect();
+        let predicted: Vec<&[f64]> = predicted.iter().map(Vec::as_slice).collect();
         assert!(Scale::of(&predicted, &rows, 1).error > 0.3);
         assert_eq!(Scale::of(&predicted[..4], &rows[..4], 1).error, LEAST_ERROR, "four are not enough");
         assert_eq!(Scale::of(&[], &[], 1).expected(&[4.0], &[]), [4.0]);

@@ -5,7 +5,7 @@ use crate::config::Evolution;
 use crate::cost_model::CostModel;
 use crate::schedule::Trace;
 use crate::search::evolution::{Measured, Objective, Rated};
-use crate::sketch::{Lowered, Space};
+use crate::sketch::Space;
 use crate::{Error, Result};
 
 /// A space and a model, for a pool.
@@ -61,10 +61,5 @@ impl<'a> Guide<'a> {
         known.truncate((self.settings.population as f64 * self.settings.from_database).round() as usize);
         let figures = |at: usize| self.goals.iter().map(|goal| seen.pool.candidates[at].gflops[*goal]).collect();
         known.into_iter().map(|at| (at, figures(at))).collect()
-    }
-
-    /// A candidate of the pool with its loops.
-    pub(super) fn applied(&self, seen: &Seen<'_>, at: usize) -> Result<Lowered> {
-        self.space.apply(&seen.pool.candidates[at].trace)
     }
 }

@@ -1,13 +1,15 @@
 //! Evolution of the whole space, whose proposals are answered by the nearest candidates on record.
 
 use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
 
 use super::guide::Guide;
 use super::nearest::nearest;
 use super::{Seen, Strategy};
 use crate::Result;
+use crate::measure::Cores;
 use crate::search::Proposal;
-use crate::search::evolution::{Asked, Known, Measured};
+use crate::search::evolution::{Asked, Guidance, Known};
 
 /// Proposes as a search does.
 pub struct Proposed<'a> {
@@ -24,12 +26,14 @@ impl<'a> Proposed<'a> {
     /// What evolution proposes, knowing what was selected.
     fn proposals(&self, seen: &Seen<'_>, want: usize) -> Result<Vec<Proposal>> {
         let Guide { settings, space, model, rated, .. } = self.guide;
-        let known = self.guide.known(seen);
-        let with_loops = |(at, gflops): Measured| Ok(Known { lowered: self.guide.applied(seen, at)?, gflops });
-        let known = known.into_iter().map(with_loops).collect::<Result<Vec<Known>>>()?;
+        let known = self.guide.known(seen).into_iter();
+        let known = known.map(|(at, gflops)| Known { trace: seen.pool.candidates[at].trace.clone(), gflops });
+        let known: Vec<Known> = known.collect();
         let taken: HashSet<_> = seen.selected.iter().map(|at| rated.structure(*at)).collect();
         let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.selected.len() as u64);
-        settings.search(space, *model, &known, &taken, &self.guide.objective, Asked { seed, want, templates: 0 })
+        let (cores, stop) = (Cores::of_process(), AtomicBool::new(false));
+        let by = Guidance { space, model: *model, objective: &self.guide.objective, cores: &cores, stop: &stop };
+        settings.search(by, &known, &taken, Asked { seed, want, templates: 0 })
     }
 }
 

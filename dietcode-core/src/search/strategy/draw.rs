@@ -1,10 +1,14 @@
 //! Traces that are drawn from a space at random: what a search that learns from its measurements is compared with.
 
+use std::sync::atomic::AtomicBool;
+
 use super::Propose;
 use crate::Result;
 use crate::config::Evolution;
-use crate::search::Tuning;
+use crate::cost_model::Random;
+use crate::search::evolution::Guidance;
 use crate::search::proposal::Proposal;
+use crate::search::{Objective, Tuning};
 use crate::sketch::Space;
 
 /// A space, and where its draws start.
@@ -23,6 +27,15 @@ pub fn drawn(space: Space, settings: Evolution, seed: u64) -> Box<dyn Propose> {
 impl Propose for Drawn {
     fn propose(&mut self, tuning: &Tuning<'_>, want: usize) -> Result<Vec<Proposal>> {
         let seed = self.seed.wrapping_add(tuning.round as u64);
-        self.settings.random(&self.space, &tuning.taken(), seed, want)
+        let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1 };
+        let (model, stop) = (Random { seed }, AtomicBool::new(false));
+        let by = Guidance {
+            space: &self.space,
+            model: &model,
+            objective: &objective,
+            cores: tuning.device.cores(),
+            stop: &stop,
+        };
+        self.settings.random(by, &tuning.taken(), seed, want)
     }
 }

@@ -18,4 +18,11 @@ pub trait Propose {
     /// # Errors
     /// If the space is one in which nothing can be found.
     fn propose(&mut self, tuning: &Tuning<'_>, want: usize) -> Result<Vec<Proposal>>;
+
+    /// Begins with what takes long of the next proposals, where it has anything, while the last candidates before them are measured. What it
+    /// depends on is the state at this time.
+    fn prepare(&mut self, _: &Tuning<'_>) {}
+
+    /// Ends that: when it is done, or at once, where no more proposals are wanted.
+    fn settle(&mut self, _is_wanted: bool) {}
 }
