@@ -32,7 +32,7 @@ pub fn doing(what: impl Into<String>) -> Doing {
     Doing(id)
 }
 
-/// What was begun and is not over, and how long ago: the innermost of those that were at least `worth` ago, else what was begun last.
+/// What was begun and is not over, and how long ago: the innermost of those that began at least `worth` ago, else what was begun last.
 pub fn now_doing(worth: Duration) -> Option<(String, Duration)> {
     let under_way = lock(&UNDER_WAY);
     let told = |entry: &Entry| (entry.what.clone(), entry.since.elapsed());

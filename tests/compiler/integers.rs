@@ -30,7 +30,7 @@ fn dequantized(x: &[[u8; K]; M], w: &[[i8; K]; N], sums: &[i32; N], zero: i32, s
     } }
 }";
 
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 11] = [
     Row {
         source: DENSE,
         shapes: &[&[1, 1, 1], &[3, 0, 5], &[33, 3, 70], &[65, 131, 37], &[0, 7, 9], &[7, 64, 64]],
@@ -118,6 +118,29 @@ const ROWS: [Row; 9] = [
             } } }
         }",
         shapes: &[&[1, 1, 1, 1], &[29, 17, 3, 33]],
+        on_gpu: &[],
+    },
+    // Sums in integers of which lanes have shares, in a nest that computes in floats.
+    Row {
+        source: "#[dynamic_kernel] fn rows(x: &[[i32; K]; M], scale: f32, y: &mut [f32; M]) {
+            for i in 0..M {
+                let mut acc = 0;
+                for k in 0..K { acc += x[i][k]; }
+                y[i] = acc as f32 * scale;
+            }
+        }",
+        shapes: &[&[1, 1], &[5, 0], &[13, 67], &[70, 9]],
+        on_gpu: &[],
+    },
+    Row {
+        source: "#[dynamic_kernel] fn scaled(x: &[[i32; K]; M], w: &[[i32; K]; N], scale: &[f64; N], y: &mut [[f64; N]; M]) {
+            for i in 0..M { for j in 0..N {
+                let mut acc = 0;
+                for k in 0..K { acc += x[i][k] * w[j][k]; }
+                y[i][j] = acc as f64 * scale[j];
+            } }
+        }",
+        shapes: &[&[1, 1, 1], &[2, 70, 5], &[5, 131, 3]],
         on_gpu: &[],
     },
     Row {

@@ -240,7 +240,17 @@ DIETCODE_SOME(float, f32, 16)
 #if defined(__clang__) || __GNUC__ >= 12
 #define DIETCODE_SHUFFLE(n, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define DIETCODE_SHUFFLE(n, a, b, ...) __builtin_shuffle(a, b, (__typeof__((a) < (b))){__VA_ARGS__})
+/* Which lanes are taken is a vector of integers as wide as they are. */
+#define DIETCODE_PLACES(n)                                                    \
+  typedef int32_t dietcode_places4x##n __attribute__((vector_size(4 * (n)))); \
+  typedef int64_t dietcode_places8x##n __attribute__((vector_size(8 * (n))));
+DIETCODE_PLACES(2)
+DIETCODE_PLACES(4)
+DIETCODE_PLACES(8)
+DIETCODE_PLACES(16)
+#define DIETCODE_SHUFFLE(n, a, b, ...)                                                                               \
+  __builtin_shuffle(a, b, (__typeof__(__builtin_choose_expr(sizeof((a)[0]) == 4, (dietcode_places4x##n){0},          \
+                                                            (dietcode_places8x##n){0}))){__VA_ARGS__})
 #endif
 
 /* A block's rows are registers, at any level of optimisation. */
@@ -285,8 +295,8 @@ DIETCODE_SOME(float, f32, 16)
 #define DIETCODE_BITS_16(step, ...) step(__VA_ARGS__, 8) step(__VA_ARGS__, 4) step(__VA_ARGS__, 2) step(__VA_ARGS__, 1)
 
 /* The lanes of vectors meet half by half: the lower half of each with the upper one, until one lane is left. As many vectors as there are lanes
- * do so together, in as many steps as a transposition has, and after each they are half as many. Of fewer, each is made a vector of half as many
- * lanes first. to[n] = what the lanes of all[n] make. */
+ * do so together, in as many steps as a transposition has, and after each they are half as many. Where there are fewer, each vector is first
+ * halved. to[n] = what the lanes of all[n] make. */
 #define DIETCODE_MEET_add(V, a, b) ((a) + (b))
 #define DIETCODE_MEET_mul(V, a, b) ((a) * (b))
 #define DIETCODE_MEET_larger(V, a, b) dietcode_larger_##V(a, b)

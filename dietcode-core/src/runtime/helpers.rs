@@ -26,7 +26,8 @@ static ASKED: AtomicUsize = AtomicUsize::new(0);
 /// Runs `body` here, for a call on `threads` threads, while up to `helpers` others run `help`: this process's helpers, or, inside of a
 /// rayon pool, threads of that pool which have nothing else to do. Each gives `help` its number, the same in every call; two may have
 /// the same one where callers share the helpers. Returns once none of them runs it any more; a helper that panics has this thread panic
-/// then, and helps again in the next call. `reads` says where lies what the helper of a number reads first.
+/// then, and helps again in the next call. `reads` has the addresses of what the helper of a number
+/// reads first.
 ///
 /// # Errors
 /// [`Unavailable`](crate::ErrorKind::Unavailable) if a thread cannot be started; `body` has not run then.

@@ -212,10 +212,10 @@ fn shares(grid: u64, threads: u64) -> SmallVec<[Share; 16]> {
 unsafe impl Sync for Tiles<'_> {}
 
 impl Tiles<'_> {
-    /// Where lies what a thread of this number reads before its first tile, but for where it begins.
+    /// Addresses of what the thread of this number reads before its first tile; the door is not among them.
     fn reads(&self, thread: usize, help: *const u8) -> Reads {
         let Call { buffers, strides, shape, .. } = self.call;
-        let own = &self.shares[thread % self.shares.len()];
+        let own = &self.shares[thread % self.shares.len().max(1)];
         [
             help,
             ptr::from_ref(&self.call).cast(),

@@ -110,8 +110,8 @@ struct Shared {
 /// What a helper shall enter, while its caller waits for it; null: nothing; [`BUSY`]: it has entered something. On lines of a cache
 /// that nothing else is on, since a helper that spins looks at it all the time.
 ///
-/// On the same line is where lies what the helper reads first. It asks for all of that at once: one behind the other, as each pointer leads to
-/// the next, they take some hundred nanoseconds each from a core that is far.
+/// On the same line are addresses of what the helper reads first. On x86-64 it asks for all of that at once: one behind the other, as each
+/// pointer leads to the next, they take some hundred nanoseconds each from a core that is far.
 #[repr(align(128))]
 #[derive(Default)]
 struct Slot(AtomicPtr<Door>, [AtomicPtr<u8>; READS]);

@@ -57,7 +57,7 @@ fn meet(
     vector.write(format_args!(", (const dietcode_{dtype}x{lanes}[]){{"));
     for (n, (from, index)) in parts.iter().enumerate() {
         vector.push(if n == 0 { "" } else { ", " });
-        vector.lanes(from, index, false);
+        vector.raw(from, index);
     }
     vector.write(format_args!("}}, {});", parts.len()));
     line

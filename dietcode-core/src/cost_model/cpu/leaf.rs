@@ -251,8 +251,10 @@ impl<'a> Walk<'a> {
                 self.add(Leaf { arithmetic: 1.0, accumulates: true, converts: false, shifts, accesses, ..self.leaf() });
             }
             Stmt::Intrinsic(Intrinsic::MeetLanes { to, to_index, parts, .. }) => {
-                // Two shuffles and an operation for each vector.
-                let arithmetic = 3.0 * parts.len() as f64;
+                // For each vector two shuffles, of which a clock has one, and an operation, of which it has two; a vector alone has all halvings.
+                let lanes = self.loops.last().and_then(|l| l.extent.as_int()).unwrap_or(2);
+                let halvings = f64::from(lanes.ilog2());
+                let arithmetic = 5.0 * (parts.len() as f64 + halvings - 1.0);
                 let read = parts.iter().map(|(from, index)| self.access(from, index));
                 let accesses = read.chain([self.access(to, to_index)]).collect();
                 self.add(Leaf { arithmetic, converts: false, accesses, ..self.leaf() });
