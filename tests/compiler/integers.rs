@@ -133,11 +133,11 @@ const ROWS: [Row; 11] = [
         on_gpu: &[],
     },
     Row {
-        source: "#[dynamic_kernel] fn scaled(x: &[[i32; K]; M], w: &[[i32; K]; N], scale: &[f64; N], y: &mut [[f64; N]; M]) {
+        source: "#[dynamic_kernel] fn scaled(x: &[[i32; K]; M], w: &[[i32; K]; N], scale: &[f32; N], y: &mut [[f32; N]; M]) {
             for i in 0..M { for j in 0..N {
                 let mut acc = 0;
                 for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = acc as f64 * scale[j];
+                y[i][j] = acc as f32 * scale[j];
             } }
         }",
         shapes: &[&[1, 1, 1], &[2, 70, 5], &[5, 131, 3]],
