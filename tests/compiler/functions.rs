@@ -17,7 +17,6 @@ use dietcode_core::runtime::function::{clamp, erf};
 use dietcode_core::sketch::Tiled;
 use dietcode_syntax::{Function, KernelDef, ReduceOp};
 
-use crate::common::instance::Instance;
 use crate::common::library::library;
 use crate::common::{on_cpu, units};
 
@@ -258,31 +257,5 @@ fn extremes_take_nan_infinities_and_zeros_as_they_say() {
             assert!(same(value[at], at) && bound[at] < 1e-40, "{def}at {at}: the oracle in C has {}", value[at]);
             assert!(same(approx.value, at) && approx.error == 0.0, "{def}at {at}: the oracle in Rust has {approx:?}");
         }
-    }
-}
-
-/// What a nest of `f32` has beyond its numbers is infinite, and NaN where that is multiplied with 0; the oracles go on in double precision, and
-/// admit both.
-#[test]
-fn what_leaves_the_type_is_admitted() {
-    let toolchain = Toolchain::find("native").expect("a C compiler");
-    for (at, value) in ["(w[k][j] - w[k][j])", "w[k][j].max(0.0)"].into_iter().enumerate() {
-        let source = format!(
-            "#[dynamic_kernel] fn leaves{at}(x: &[[f32; K]; M], w: &[[f32; N]; K], y: &mut [[f32; N]; M]) {{
-                for i in 0..M {{ for j in 0..N {{
-                    let mut acc = 0.0;
-                    for k in 0..K {{ acc += (200.0 * x[i][k]).exp() * {value}; }}
-                    y[i][j] = acc;
-                }} }}
-            }}"
-        );
-        let def: KernelDef = dietcode_syntax::scan(&source).expect("it is Rust")[0].parse().expect("it is a nest");
-        let instance = Instance { seed: 5, def: def.clone(), shape: vec![5, 17, 9], gap: 0, coarse: false };
-        let (unit, reference) = (units::naive(&def), units::oracle(&def));
-        let case = on_cpu::Case { instance, unit, reference, trace: value.to_owned(), sizes: None };
-        let tensors = case.instance.tensors();
-        let expected = case.instance.expected(&tensors);
-        assert!(expected.iter().any(|element| element.error == f64::INFINITY), "{value}");
-        on_cpu::Library::compile(&toolchain, std::slice::from_ref(&case)).check(&case, &tensors, &expected);
     }
 }

@@ -209,8 +209,8 @@ impl<'a> ReferencePrinter<'a> {
             error = self.temporary(format_args!("__builtin_fmax({at} - {low}, {high} - {at})"));
             value = at;
         }
-        let rounded = format!("{error} + {relative:e} * (__builtin_fabs({value}) + {error}) + {absolute:e}");
-        let error = self.temporary(format_args!("{} == __builtin_inf() ? __builtin_inf() : {rounded}", result.error()));
+        let error =
+            self.temporary(format_args!("{error} + {relative:e} * (__builtin_fabs({value}) + {error}) + {absolute:e}"));
         Pair { value, error: Some(error) }
     }
 
@@ -306,13 +306,14 @@ impl<'a> ReferencePrinter<'a> {
     fn sum(&mut self, init: &Pair, terms: &str) -> Pair {
         self.line(format_args!("const double dietcode_nu = ({terms} + 2) * {};", power(self.precision.roundoff)));
         let init_error = init.error().to_owned();
-        let value = self.temporary(format_args!("{} + dietcode_sum", init.value));
-        let size = self.temporary(format_args!("__builtin_fabs({}) + dietcode_size", init.value));
-        let error = self.temporary(format_args!(
-            "dietcode_error + {init_error} + dietcode_nu / (1.0 - dietcode_nu) * ({size} + dietcode_error + {init_error})"
-        ));
-        // Nor need the sum of some of the terms be a number.
-        Pair { value, error: Some(self.within(&size, &error)) }
+        Pair {
+            value: self.temporary(format_args!("{} + dietcode_sum", init.value)),
+            error: Some(self.temporary(format_args!(
+                "dietcode_error + {init_error} + dietcode_nu / (1.0 - dietcode_nu) \
+                 * (__builtin_fabs({}) + dietcode_size + dietcode_error + {init_error})",
+                init.value
+            ))),
+        }
     }
 
     fn multiply(&mut self, term: &Pair) {
@@ -430,7 +431,7 @@ impl<'a> ReferencePrinter<'a> {
                 self.temporary(format_args!("{inherited} + {u} * (__builtin_fabs({value}) + {inherited})"))
             }
         };
-        Pair { error: Some(self.within(&format!("__builtin_fabs({value})"), &error)), value }
+        Pair { value, error: Some(error) }
     }
 
     fn call(&mut self, function: Function, args: &[Pair]) -> Pair {
@@ -465,14 +466,7 @@ impl<'a> ReferencePrinter<'a> {
             (None, Some(own)) => Some(self.temporary(own)),
             (inherited, None) => inherited,
         };
-        let error = error.map(|error| self.within(&format!("__builtin_fabs({value})"), &error));
         Pair { value, error }
-    }
-
-    /// As in `crate::reference`: the bound of what may be beyond all numbers, which may be anything.
-    fn within(&mut self, size: &str, error: &str) -> String {
-        let largest = power(self.precision.largest);
-        self.temporary(format_args!("{error} == 0.0 || {size} + {error} < {largest} ? {error} : __builtin_inf()"))
     }
 
     /// As in `crate::reference`: an argument up to where both ends are for certain.

@@ -60,10 +60,7 @@ impl Terms {
                 let nu = (parts * count + 2.0) * addition;
                 let inherited = error + init.error + size * factor * (2.0 + factor);
                 let summing = nu / (1.0 - nu) * (init.value.abs() + of_parts * size + inherited);
-                let error = inherited + summing;
-                // Nor need the sum of some of the terms be a number.
-                let Approx { error, .. } = precision.within(init.value.abs() + of_parts * size, error);
-                Approx { value: init.value + value, error }
+                Approx { value: init.value + value, error: inherited + summing }
             }
             Terms::Prod { value, most, largest, count } => {
                 let (value, most) = (init.value * value, (init.value.abs() + init.error) * most);

@@ -62,7 +62,7 @@ impl Expectation {
             // Not a number is not within any bound; what is subnormal may be flushed to zero.
             if off <= *bound + f64::from(f32::MIN_POSITIVE) {
                 deviation = deviation.max(off);
-            } else if !same_special(found, *value, *bound) {
+            } else if !same_special(found, *value) {
                 wrong += 1;
                 first.get_or_insert((*at, *value, *bound));
             }

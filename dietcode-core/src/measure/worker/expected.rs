@@ -67,7 +67,7 @@ impl Expected {
             any = true;
             let found = comparable(self.dtype, *found);
             let off = (found - values[at]).abs();
-            if off.is_finite() && bounds[at] < f64::INFINITY {
+            if off.is_finite() {
                 deviation = deviation.max(off);
                 let element = Nearest { error: off, bound: bounds[at] };
                 if nearest.is_none_or(|nearest: Nearest| element.share() > nearest.share()) {
@@ -77,7 +77,7 @@ impl Expected {
             if values[at].is_finite() {
                 largest = largest.max(values[at].abs());
             }
-            let same = off <= bounds[at] || same_special(found, values[at], bounds[at]);
+            let same = off <= bounds[at] || same_special(found, values[at]);
             if !same {
                 wrong += 1;
                 first.get_or_insert(at);
