@@ -30,7 +30,7 @@ impl Products {
         lanes: &Name,
     ) -> Option<Products> {
         let computes = program.sums_in();
-        let dot = of_block(block, computes, lanes, target).ok().filter(|dot| target.has(dot.row().feature))?;
+        let dot = of_block(block, computes, lanes, target).ok().filter(|dot| is_there(*dot, target))?;
         let [of_lanes, of_all] = factors(block, computes, dot.row(), lanes).ok()?;
         let is_prepared = |factor: &ElementRead<'_>| program.prepared(&factor.0.name).is_some();
         let moves = |factor: &ElementRead<'_>, name: &Name| factor.1.iter().any(|e| e.uses(name));
@@ -46,6 +46,11 @@ impl Products {
     }
 }
 
+/// Whether a CPU has an instruction, and code for it may have vectors of that width.
+fn is_there(dot: Dot, target: &CpuTarget) -> bool {
+    target.has(dot.row().feature) && dot.row().lanes <= target.lanes(dot.row().accumulator)
+}
+
 /// The instruction that multiplies the factors of a block's sum, with lanes along an axis: the first one that the CPU has, or else the first of
 /// all.
 ///
@@ -54,7 +59,7 @@ impl Products {
 pub(super) fn of_block(block: &Block, computes: DType, lanes: &str, target: &CpuTarget) -> Result<Dot, String> {
     let fits = |dot: Dot| factors(block, computes, dot.row(), lanes).map(|_| dot);
     let adding = Dot::ALL.into_iter().filter(|dot| dot.row().accumulator == computes);
-    let (own, others): (Vec<Dot>, Vec<Dot>) = adding.partition(|dot| target.has(dot.row().feature));
+    let (own, others): (Vec<Dot>, Vec<Dot>) = adding.partition(|dot| is_there(*dot, target));
     let first = |found: Result<Dot, String>, other: Result<Dot, String>| found.or_else(|why| other.map_err(|_| why));
     own.into_iter().chain(others).map(fits).reduce(first).unwrap_or_else(|| fits(Dot::ALL[0]))
 }

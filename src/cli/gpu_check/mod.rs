@@ -185,6 +185,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(folder) = &arguments.tuned {
         std::fs::create_dir_all(folder).map_err(|e| Error::of_file(folder, "cannot be made", e))?;
     }
+    finish_first();
     let _heartbeat = Heartbeat::start();
     let deadline = Deadline::begin(arguments.deadline(), &STOP)?;
     let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;
@@ -205,7 +206,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         check_tuned(&paths.collect::<Vec<_>>())?;
     }
     let compiler = Arc::new(CudaCompiler::find(device, own, images)?);
-    finish_first();
     records.as_ref().map(|path| Database::create(path)).transpose()?;
     let mut run = Run {
         device,

@@ -58,7 +58,10 @@ pub fn evolved(space: Space, model: Box<dyn CostModel>, settings: Evolution, see
 
 impl Propose for Evolved {
     fn prepare(&mut self, tuning: &Tuning<'_>) {
-        self.ahead = Some(self.begin(tuning, tuning.round + 1));
+        // A model that learns does so from whole rounds: what instances and the last check say of candidates is known at a round's end.
+        if !self.model.learns() {
+            self.ahead = Some(self.begin(tuning, tuning.round + 1));
+        }
     }
 
     fn settle(&mut self, is_wanted: bool) {
