@@ -10,7 +10,7 @@
 //!
 //! Of operands that are *shifted*, the second one is taken with the highest bit of each byte flipped: what is signed is then an unsigned number
 //! that is 128 larger, and what is unsigned a signed one that is 128 smaller. What that adds to a sum is what the sum is for zeros in place of
-//! the second operand, and is subtracted (`lower/passes/dot.rs`): Σ a · b = Σ a · (b ± 128) − Σ a · (0 ± 128), also modulo 2³².
+//! the second operand, and is subtracted (`lower/passes/shifted.rs`): Σ a · b = Σ a · (b ± 128) − Σ a · (0 ± 128), also modulo 2³².
 //!
 //! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS and VPDPBUSD.
 
@@ -33,7 +33,7 @@ pub enum Dot {
 /// What is known of an instruction.
 #[derive(Debug)]
 pub struct DotRow {
-    /// Its mnemonic.
+    /// Its mnemonic, with the width of its vectors where that has several.
     pub name: &'static str,
     /// The feature that a CPU has it by, as [`crate::cpu_features`] calls it.
     pub feature: &'static str,

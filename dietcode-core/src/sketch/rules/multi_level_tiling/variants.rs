@@ -64,7 +64,8 @@ impl Variant {
         };
         let (mut axes, mut steps) = (Vec::new(), 1);
         for iter in reads.block.iters_of(Role::Reduce).collect::<Vec<&IterVar>>().into_iter().rev() {
-            let extent = iter.extent.as_int().filter(|extent| moves(&iter.name) && steps * extent <= MOST_STEPS);
+            let extent =
+                iter.extent.as_int().filter(|extent| moves(&iter.name) && (1..=MOST_STEPS / steps).contains(extent));
             if let Some(extent) = extent {
                 steps *= extent;
                 axes.push(iter.name.clone());
