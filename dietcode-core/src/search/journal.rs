@@ -188,17 +188,20 @@ mod tests {
     use crate::search::testing::{dense, target};
     use crate::sketch::Tiled;
 
+    /// One whose register tile has so many rows.
+    fn kernel(device: &dyn Device, rows: i64) -> MicroKernel {
+        let tile = [("i".to_owned(), rows), ("j".to_owned(), 16)].into();
+        let tiled = Tiled { vector: Some("j".to_owned()), register_tile: tile, ..Tiled::default() };
+        tiled.micro_kernel(device.program(), device.cpu().unwrap()).unwrap().0
+    }
+
     /// One is the best of warm caches, another of cold ones; one has figures of cold caches alone.
     #[test]
     fn what_caches_hold_says_which_records_lead_a_search() {
         let device: &dyn Device = &SimulatedDevice::new(dense(96, 64), target(), Box::new(|_, _, _| Ok(1.0)));
         let begin = |database| Journal::begin(database, device, Identity { seed: 0, space_hash: String::new() });
         let mut journal = begin(Database::in_memory());
-        let kernel = |rows: i64| {
-            let tile = [("i".to_owned(), rows), ("j".to_owned(), 16)].into();
-            let tiled = Tiled { vector: Some("j".to_owned()), register_tile: tile, ..Tiled::default() };
-            tiled.micro_kernel(device.program(), device.cpu().unwrap()).unwrap().0
-        };
+        let kernel = |rows: i64| kernel(device, rows);
         for (rows, cache, median) in [
             (1, Cache::Warm, 9.0),
             (2, Cache::Warm, 5.0),
@@ -224,11 +227,7 @@ mod tests {
         let device: &dyn Device = &SimulatedDevice::new(dense(96, 64), target(), Box::new(|_, _, _| Ok(1.0)));
         let begin = |database| Journal::begin(database, device, Identity { seed: 0, space_hash: String::new() });
         let mut journal = begin(Database::in_memory());
-        let kernel = |rows: i64| {
-            let tile = [("i".to_owned(), rows), ("j".to_owned(), 16)].into();
-            let tiled = Tiled { vector: Some("j".to_owned()), register_tile: tile, ..Tiled::default() };
-            tiled.micro_kernel(device.program(), device.cpu().unwrap()).unwrap().0
-        };
+        let kernel = |rows: i64| kernel(device, rows);
         let [slow, refused] = [(1, [1; 32]), (2, [2; 32])];
         for ((rows, structure), failure) in [
             (slow, Failure::CompileTimeout { seconds: 30.0 }),

@@ -95,11 +95,15 @@ fn draws_whose_lanes_share_the_sum_equal_the_reference() {
 const ROW_SUM: &str = "#[dynamic_kernel] fn row_sum(x: &[[f32; N]; M], y: &mut [f32; M]) {
     for i in 0..M { let mut acc = 1.5; for k in 0..N { acc += x[i][k]; } y[i] = acc; } }";
 
-/// Two copies of four lanes, for two rows.
-fn row_sum() -> Schedule {
+fn unscheduled() -> Schedule {
     let def = dietcode_syntax::scan(ROW_SUM).expect("the source parses")[0].parse().expect("the nest is one");
     let program = frontend::program(&def);
-    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    Schedule::new(&program, &program.blocks[0])
+}
+
+/// Two copies of four lanes, for two rows.
+fn row_sum() -> Schedule {
+    let mut schedule = unscheduled();
     let mut scheduled = || {
         schedule.split("i", 2, Tail::Pad, ["i_0", "i_1"])?;
         schedule.split("k", 8, Tail::Pad, ["k_0", "k_tile"])?;
@@ -140,6 +144,26 @@ fn copies_and_lanes_meet_in_one_order() {
     for line in expected {
         assert!(rest.any(|found| *found == line), "`{line}` is not there, or not in its place:\n{text}");
     }
+}
+
+/// Of a loop that is not unrolled, each iteration's vector meets by itself.
+#[test]
+fn lanes_of_a_tile_in_memory_meet_in_a_loop() {
+    let mut schedule = unscheduled();
+    let mut scheduled = || {
+        schedule.split("i", 3, Tail::Pad, ["i_0", "i_1"])?;
+        schedule.split("k", 4, Tail::Pad, ["k_0", "k_1"])?;
+        schedule.reorder(&["i_0", "k_0", "i_1", "k_1"])?;
+        schedule.vectorize("k_1")?;
+        let tile = schedule.cache_write()?;
+        schedule.compute_at(&tile, Some("i_0"))?;
+        schedule.decompose_reduction()
+    };
+    scheduled().expect("the schedule is legal");
+    let text = lower(&schedule).expect("the schedule is complete").body.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let met = ["for i_1 in 0..3", "vectorized k_1 in 0..4", "y_out[i_1] = + of the lanes of y_tile[i_1][k_1]"];
+    assert!(lines.windows(3).any(|found| found == met), "{text}");
 }
 
 #[test]

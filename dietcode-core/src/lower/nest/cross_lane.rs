@@ -51,13 +51,13 @@ pub(super) fn meet(
         let value = parts.reduce(|sum, part| reduction.combine(sum, part)).expect("there are two at the least");
         steps.push(over(dims, all_lanes(Stmt::Store { buffer: tile.clone(), index: first.clone(), value })));
     }
-    let (outer, together) = dims.split_at(dims.len() - together(schedule, dims));
+    let (outer, inner) = dims.split_at(dims.len() - in_registers(schedule, dims));
     let first_copy = |at: &usize| if is_copies(at) { Expr::Int(0) } else { var(at) };
-    let parts = elements(schedule, &of_tile, &|at| together.contains(at), &first_copy);
+    let parts = elements(schedule, &of_tile, &|at| inner.contains(at), &first_copy);
     let meet = Intrinsic::MeetLanes {
         op: reduction.operator(),
         to: sums.clone(),
-        to_index: outer.iter().map(var).chain(together.iter().map(|_| Expr::Int(0))).collect(),
+        to_index: outer.iter().map(var).chain(inner.iter().map(|_| Expr::Int(0))).collect(),
         parts: parts.into_iter().map(|index| (tile.clone(), index)).collect(),
     };
     steps.push(over(outer, all_lanes(Stmt::Intrinsic(meet))));
@@ -81,7 +81,7 @@ fn elements(
 }
 
 /// How many of the last loops, all unrolled, have no more vectors than a tile in registers.
-fn together(schedule: &Schedule, dims: &[usize]) -> usize {
+fn in_registers(schedule: &Schedule, dims: &[usize]) -> usize {
     let mut vectors = 1;
     let fits = |at: &&usize| {
         let l = &schedule.loops[**at];
